@@ -175,7 +175,7 @@ def test_a_client_that_reads_gets_all_of_a_flood(monkeypatch: pytest.MonkeyPatch
         async with Sessions() as http:
             session = await http.begin()
             episode = http.front.episodes[session]
-            out = proxy_http.Outbox(episode.waiting)
+            out = proxy_http.Outgoing(episode.waiting)
             episode.listening = out
             with episode.kept(out):
                 sending = asyncio.gather(*(episode.send(wire.dump(said), {**said, "n": n}) for n in range(100)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from crosswind.core.types import ToolCall, ToolResult
 from crosswind.episodes.play import play
 from crosswind.episodes.schedule import Deck
 from crosswind.models.spec import open_agent
+from crosswind.watch import lexicon
 from crosswind.watch.alarms import Alarm
 from crosswind.watch.observed import ListedTool, ObservedCall, ObservedEpisode
 from crosswind.watch.sources.opening import read_episodes
@@ -235,3 +237,10 @@ def test_numbers_beyond_all_measure_are_values_like_others(strange: float) -> No
     (alarm,) = watched(usual, [one(n, strange) for n in range(20)])
     json.loads(alarm.line, parse_constant=pytest.fail)
     assert watched([one(n, strange) for n in range(40)], usual) != []
+
+
+def test_values_are_looked_for_in_time_that_grows_with_the_text() -> None:
+    began = time.process_time()
+    assert lexicon.VALUE.search("a-" * 200_000) is None
+    assert time.process_time() - began < 1
+    assert lexicon.VALUE.findall("order W-12, at 10:30 (-5 EUR) for x-2b") == ["W-12", "10:30", "-5", "x-2b"]

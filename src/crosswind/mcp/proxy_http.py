@@ -47,7 +47,7 @@ class Waiting:
         self.read = asyncio.Event()
 
 
-class Outbox(asyncio.Queue[Message | None]):
+class Outgoing(asyncio.Queue[Message | None]):
     """What is on the way to a client."""
 
     def __init__(self, waiting: Waiting) -> None:
@@ -102,7 +102,7 @@ class Stream:
     """A request of a client that is not answered yet, with what is on the way to it."""
 
     id: Any  # as the client has it
-    out: Outbox
+    out: Outgoing
     token: Any = None  # the client's for progress
 
 
@@ -117,9 +117,9 @@ class ClientEpisode:
         self.connection = connection
         self.opened: asyncio.Future[None] | None = None
         self.streams: dict[str, Stream] = {}
-        self.outboxes: list[Outbox] = []  # that clients read from
+        self.outboxes: list[Outgoing] = []  # that clients read from
         self.waiting = Waiting()
-        self.listening: Outbox | None = None
+        self.listening: Outgoing | None = None
         self.backlog: deque[tuple[Message, int]] = deque()
         self._sending = asyncio.Lock()  # in order
         self._count = 0
@@ -157,7 +157,7 @@ class ClientEpisode:
         """Give a request an id of ours: clients without sessions share a connection, and all of them count from 1."""
         self._count += 1
         key = f"h{self._count}"
-        stream = Stream(message["id"], Outbox(self.waiting))
+        stream = Stream(message["id"], Outgoing(self.waiting))
         message["id"] = key
         meta = record(record(message.get("params")).get("_meta"))
         if "progressToken" in meta:
@@ -225,7 +225,7 @@ class ClientEpisode:
                 max(self.outboxes, key=lambda out: out.held).cut_off()
 
     @contextlib.contextmanager
-    def kept(self, out: Outbox) -> Iterator[None]:
+    def kept(self, out: Outgoing) -> Iterator[None]:
         """While a client may read from this; what it leaves goes with it."""
         self.outboxes.append(out)
         try:
@@ -448,7 +448,7 @@ class HttpFront(LocalServer):
 
     async def _listen(self, episode: ClientEpisode, request: HttpRequest) -> None:
         """The stream of a session: what the server says of its own accord."""
-        out = Outbox(episode.waiting)
+        out = Outgoing(episode.waiting)
         while episode.backlog:
             out.add(*episode.backlog.popleft())
         before, episode.listening = episode.listening, out

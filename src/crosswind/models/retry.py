@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Line:
+class ProviderClock:
     """What becomes of the requests of an episode: time in which the provider failed is none that the agent took."""
 
     lost: Callable[[float], None]  # told of seconds that passed in a failed attempt, or in the wait after it
@@ -34,7 +34,7 @@ class Line:
         return self.failing or (self.asked > 0 and not self.answered)
 
 
-LINE: ContextVar[Line | None] = ContextVar("LINE", default=None)  # of the episode that is played
+PROVIDER: ContextVar[ProviderClock | None] = ContextVar("PROVIDER", default=None)  # of the episode that is played
 Sort = Literal["", "key", "model", "quota", "tools", "context", "unreachable", "timeout", "nonsense"]
 RETRYABLE = frozenset({408, 409, 425, 429})  # and all from 500 on
 
@@ -88,8 +88,8 @@ async def persist(
 ) -> T:
     """Send until an answer comes. Raises the last `Fault` when it is no use, or attempts or patience are at an end."""
     clock = asyncio.get_running_loop().time
-    line = LINE.get() or Line(lambda _: None)
-    line.asked, line.failing = line.asked + 1, False
+    provider = PROVIDER.get() or ProviderClock(lambda _: None)
+    provider.asked, provider.failing = provider.asked + 1, False
     end = clock() + settings.patience
     most = attempts or settings.attempts
     attempt = 0
@@ -100,14 +100,14 @@ async def persist(
         try:
             async with asyncio.timeout(limit):
                 said = await send()
-            line.answered, line.failing = line.answered + 1, False
+            provider.answered, provider.failing = provider.answered + 1, False
             return said
         except TimeoutError:
             fault = Fault(f"no whole answer within {limit:.3g} s", retryable=True, sort="timeout")
         except Fault as error:
             fault = error
-        line.failing = True
-        line.lost(clock() - began)
+        provider.failing = True
+        provider.lost(clock() - began)
         if not fault.retryable:
             raise fault
         wait = pause(fault, attempt, settings, rng)
@@ -115,5 +115,5 @@ async def persist(
             tried = f"gave up after {attempt} attempt{'s' if attempt > 1 else ''}"
             raise Fault(f"{fault} ({tried})", retryable=True, status=fault.status, sort=fault.sort) from None
         again(fault)
-        line.lost(wait)
+        provider.lost(wait)
         await asyncio.sleep(wait)

@@ -180,7 +180,7 @@ async def play_episode(
             usage = usage.plus(agent.usage)
         except AgentException as error:
             trajectory = trajectory.model_copy(update={"ended": "exception", "why": clip(error.why)})
-        if agent.late and not agent.line.dead:
+        if agent.late and not agent.provider.dead:
             trajectory = trajectory.model_copy(update={"ended": "budget"})
         if trajectory.ended != "error" or pause is None or not agent.worth_retrying:
             break

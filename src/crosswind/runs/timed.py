@@ -10,7 +10,7 @@ from contextlib import suppress
 from crosswind.base.errors import InfrastructureError
 from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.record import Usage
-from crosswind.models.retry import LINE, Line
+from crosswind.models.retry import PROVIDER, ProviderClock
 from crosswind.models.source import tokens_of
 
 
@@ -23,7 +23,7 @@ class TimedAgent:
         self.clock: asyncio.Timeout | None = None  # of the request under way
         self.late = False
         self.error: BaseException | None = None
-        self.line = Line(self.wait_for_us)
+        self.provider = ProviderClock(self.wait_for_us)
         self.charged = self.last = (0, 0)  # tokens in and out, and how many of them the agent had reported
 
     async def reply(self, chat: Sequence[Message], tools: Tools) -> Message:
@@ -33,7 +33,7 @@ class TimedAgent:
         try:
             async with asyncio.timeout_at(self.until) as clock:
                 self.clock = clock
-                LINE.set(self.line)  # of this task: it plays one episode at a time
+                PROVIDER.set(self.provider)  # of this task: it plays one episode at a time
                 message = await self.agent.reply(chat, tools)
         except asyncio.CancelledError:
             worker = asyncio.current_task()
@@ -51,7 +51,7 @@ class TimedAgent:
         finally:
             self._weigh(chat, tools, message)
         self.late = True
-        whose = ", in which the provider answered nothing" if self.line.dead else ""
+        whose = ", in which the provider answered nothing" if self.provider.dead else ""
         raise InfrastructureError(f"the episode took more than its {self.seconds:g} seconds{whose}")
 
     def wait_for_us(self, seconds: float) -> None:

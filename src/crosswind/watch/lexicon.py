@@ -16,7 +16,7 @@ SHUT = re.compile(r"closed|hours|down until|opens|maintenance|not yet", re.I)
 REFUSED = re.compile(r"refus|confirm|denied|forbid|token|ticket|code|40[13]", re.I)
 CLOCK = re.compile(r"\b\d{1,2}[:.h]\d{2}\b")
 EITHER = re.compile(r"\bor\b|\beither\b|\w/\w", re.I)
-VALUE = re.compile(r"\b[\w-]*\d[\w:.-]*")
+VALUE = re.compile(r"(?<![\w-])[\w-]*\d[\w:.-]*")
 FINAL = re.compile(
     r"no longer|permanent|same way|for good|discontinued|decommission|not (?:be )?back|never|will not work", re.I
 )
