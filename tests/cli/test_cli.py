@@ -363,3 +363,21 @@ def test_a_list_without_a_name_is_no_filter_and_an_error(tmp_path: Path, option:
     said = crosswind("run", "quick", "--agent", "oracle", "--out", str(out), option, ",", code=2)
     assert f"{option} is ',', which holds no name" in said
     assert not out.exists()
+
+
+def test_a_missing_part_of_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("uvicorn", reason="needs a part of the extra openenv")
+    for name in ("crosswind.frameworks.openenv_server", "uvicorn.protocols.websockets.websockets_sansio_impl"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "websockets", None)
+    told = crosswind("serve", "openenv", code=2)
+    assert "serve openenv needs the package 'websockets'" in told
+
+
+def test_one_command_is_described_without_the_others() -> None:
+    code = "import sys; from crosswind.cli.app import assembled; assembled(['show']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "crosswind.cli.show" in loaded
+    assert "crosswind.cli.train" not in loaded
+    assert "crosswind.core.registry" not in loaded
