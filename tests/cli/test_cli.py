@@ -494,3 +494,21 @@ def test_the_legend_explains_only_what_the_table_has(tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert "Success counts solvable tasks" in done.stdout, done.stderr
         assert ("wrongly: refused for a wrong reason" in " ".join(done.stdout.split())) is wrongly
+
+
+def test_a_missing_part_of_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("uvicorn", reason="needs a part of the extra openenv")
+    for name in ("crosswind.frameworks.openenv_server", "uvicorn.protocols.websockets.websockets_sansio_impl"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "websockets", None)
+    told = crosswind("serve", "openenv", code=2)
+    assert "serve openenv needs the package 'websockets'" in told
+
+
+def test_one_command_is_described_without_the_others() -> None:
+    code = "import sys; from crosswind.cli.app import assembled; assembled(['show']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "crosswind.cli.show" in loaded
+    assert "crosswind.cli.train" not in loaded
+    assert "crosswind.core.registry" not in loaded

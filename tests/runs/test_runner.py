@@ -690,7 +690,11 @@ def test_other_prices_are_refused(tmp_path: Path) -> None:
         with pytest.raises(CrosswindError, match=told):
             played(tmp_path / "run", source, limit=4)
     assert {r.usage.currency for r in load_run(tmp_path / "run").records} == {"USD"}
-    assert played(tmp_path / "run", limit=2).progress.spent.in_words.endswith(" USD")
+    path = tmp_path / "run" / "run.json"
+    earlier = {name: value for name, value in json.loads(path.read_text()).items() if name != "price"}
+    path.write_text(json.dumps(earlier))  # as a version wrote it that did not store prices
+    assert played(tmp_path / "run", dearer, limit=3).progress.done == 1
+    assert played(tmp_path / "run", dearer, limit=3).progress.spent.in_words.endswith(" USD")
 
 
 def test_whoever_looks_on_is_told(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ def brief_error(error: Exception) -> str:
 def differences(before: Manifest, after: Manifest) -> list[str]:
     """How two configurations differ, in words."""
     old, new = before.model_dump(mode="json", include=set(SAME)), after.model_dump(mode="json", include=set(SAME))
-    return [line for name in SAME for line in _differ(name, old[name], new[name])]
+    told = [name for name in SAME if name != "price" or name in before.model_fields_set]  # earlier versions did not say
+    return [line for name in told for line in _differ(name, old[name], new[name])]
 
 
 def _differ(name: str, old: Any, new: Any) -> Iterator[str]:
