@@ -57,7 +57,7 @@ format: .venv/.dev ## put imports and layout in order
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format .
 
-wheel: .venv/.core ## build the wheel into dist
+wheel: .venv/.python ## build the wheel into dist
 	@echo "==> building the wheel"
 	@rm -f dist/crosswind-*.whl
 	@$(PIP) wheel $(QUIET) --no-deps --wheel-dir dist .

@@ -1,15 +1,21 @@
 """What a Ray cluster and shards give back: the records of a local run, after a node and then the driver were killed.
 
     python bench/cluster.py [--episodes 5000] [--agent retrier]     (needs the extra `ray`)
+    python bench/cluster.py --costs [--episodes 2400] [--trials 4]  processor time of an episode, and where it goes
 
 Starts a local cluster of three nodes with one CPU each, and prints a table of what was played and what it took. The
 suite's 1,337 episodes are played four times, up to the number asked for. Processor time is that of all processes that
 take part, Ray's own included: read as they run, and so without what a process spends in its last fifth of a second.
+
+`--costs` reads the meter after the first episodes of a run and after the last, with one process and with Ray: what an
+episode takes without the start and the end. Ray's own processes take time by the second too, so what they take while
+nothing is played is printed beside.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import json
 import os
@@ -21,7 +27,13 @@ import threading
 import time
 from pathlib import Path
 
-COMMAND = [sys.executable, "-m", "crosswind", "run", "tiers", "--no-progress", "--trials", "4"]
+from crosswind.episodes.suite import load_suite
+from crosswind.models.source import AgentSettings
+from crosswind.models.spec import open_agent
+from crosswind.runs.runner import Progress, run
+
+FIRST = 200  # episodes after which `--costs` begins to measure
+COMMAND = [sys.executable, "-m", "crosswind", "run", "tiers", "--no-progress"]
 
 
 def digest(folder: Path) -> tuple[int, int, str]:
@@ -47,6 +59,7 @@ class Meter(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.seconds: dict[str, float] = {str(os.getpid()): 0.0}  # by process
+        self.kinds: dict[str, str] = {}
 
     def run(self) -> None:
         while True:
@@ -61,7 +74,28 @@ class Meter(threading.Thread):
                 continue
             if process.name in self.seconds or fields[1] in self.seconds:
                 self.seconds[process.name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                if self.kinds.get(process.name) != "actors":
+                    self.kinds[process.name] = self.kind_of(process)
         return sum(self.seconds.values())
+
+    def kind_of(self, process: Path) -> str:
+        """Which part in a run a process has."""
+        try:
+            command = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            return self.kinds.get(process.name, "Ray")
+        if not command:  # it is over
+            return self.kinds.get(process.name, "Ray")
+        if process.name == str(os.getpid()):
+            return "driver"
+        return "actors" if command.startswith("ray::Actor") else "Ray"
+
+    def by_kind(self) -> dict[str, float]:
+        self.read()
+        out = dict.fromkeys(("driver", "actors", "Ray"), 0.0)
+        for process, seconds in self.seconds.items():
+            out[self.kinds[process]] += seconds
+        return out
 
 
 def wait_for(process: subprocess.Popen[bytes], folder: Path, lines: int) -> None:
@@ -71,17 +105,86 @@ def wait_for(process: subprocess.Popen[bytes], folder: Path, lines: int) -> None
         raise SystemExit(f"the run ended with status {process.returncode} after {lines_in(folder)} episodes")
 
 
+class Marks:
+    """Looks on at a run, and reads the meter after the first episodes and after the last."""
+
+    def __init__(self, meter: Meter, first: int, last: int) -> None:
+        self.meter, self.at = meter, [first, last]
+        self.read: list[tuple[dict[str, float], float, int]] = []
+
+    def show(self, progress: Progress) -> None:
+        if self.at and progress.done >= self.at[0]:
+            del self.at[0]
+            self.read.append((self.meter.by_kind(), time.perf_counter(), progress.done))
+
+    def each(self) -> tuple[dict[str, float], float]:
+        """Milliseconds of processor time that an episode took in every kind of process, and seconds in all."""
+        (before, began, first), (after, ended, last) = self.read
+        return {kind: 1000 * (after[kind] - before[kind]) / (last - first) for kind in after}, ended - began
+
+
+def costs(meter: Meter, agent: str, work: Path, trials: int, episodes: int) -> None:
+    """Print what an episode takes, apart from the start and the end of a run."""
+    from ray.cluster_utils import Cluster
+
+    from crosswind.runs import cluster as ours
+
+    ours.START = 900.0  # a machine may be overloaded
+    suite = load_suite("tiers")
+
+    async def played(name: str, player: ours.RayPlayer | None, concurrency: int) -> tuple[dict[str, float], float]:
+        marks = Marks(meter, FIRST, episodes)
+        folder, source = work / name, open_agent(agent)
+        more = {"trials": trials, "limit": episodes, "concurrency": concurrency}
+        await run(suite, source, folder, watch=marks, player=player, **more)  # type: ignore[arg-type]
+        return marks.each()
+
+    async def on_ray(address: str) -> tuple[dict[str, float], float]:
+        async with ours.RayPlayer(agent, AgentSettings(), address=address) as player:
+            while len(player.links) < player.wanted:  # an actor that starts meanwhile would count
+                await asyncio.sleep(0.1)
+            return await played("ray", player, player.concurrency)
+
+    one = asyncio.run(played("local", None, 1))[0]["driver"]
+    print(f"one process {one:.2f} ms an episode; load {os.getloadavg()[0]:.0f}", flush=True)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    ray, seconds = asyncio.run(on_ray(cluster.address))
+    time.sleep(5)
+    began, before = time.perf_counter(), meter.by_kind()["Ray"]
+    time.sleep(20)
+    idle = (meter.by_kind()["Ray"] - before) / (time.perf_counter() - began)
+    cluster.shutdown()
+    if digest(work / "local") != digest(work / "ray"):
+        raise SystemExit("the records are not those of one process")
+    all_of, idled = sum(ray.values()), 1000 * idle * seconds / (episodes - FIRST)
+    parts = ", ".join(f"{kind} {took:.2f}" for kind, took in ray.items())
+    print(f"Ray {all_of:.2f} ms an episode ({parts}): {one / all_of:.2f} of one process's throughput for a core")
+    print(
+        f"Ray's own processes took {1000 * idle:.0f} ms a second while nothing was played: {idled:.2f} ms an episode "
+        f"in {seconds:.0f} s; without that {one / (all_of - idled):.2f}; load {os.getloadavg()[0]:.0f}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=5000)
     parser.add_argument("--agent", default="retrier")
+    parser.add_argument("--costs", action="store_true", help="only measure what an episode takes")
+    parser.add_argument("--trials", type=int, default=4)
     asked = parser.parse_args()
     from ray.cluster_utils import Cluster
 
     work = Path(tempfile.mkdtemp(prefix="crosswind-cluster-"))
     meter = Meter()
+    if asked.costs:
+        costs(meter, asked.agent, work, asked.trials, asked.episodes)
+        return
     meter.start()
-    command = [*COMMAND, "--agent", asked.agent, "--limit", str(asked.episodes)]
+    command = [*COMMAND, "--trials", str(asked.trials), "--agent", asked.agent]
+    command += ["--limit", str(asked.episodes)]
 
     def timed(name: str, *more: str) -> None:
         began = now()

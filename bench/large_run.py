@@ -2,9 +2,10 @@
 
     python bench/large_run.py --out DIR [--episodes 1000000] [--keep]
 
-Playing so many episodes would take a day and say nothing of the store. So a scripted agent plays 1,210 episodes of the
+Playing so many episodes would take hours and say nothing of the store. So a scripted agent plays 1,210 episodes of the
 suite `tiers`, and these records are written again and again through the store's own `append`, each round under other
-seeds of the same tasks. Every command then runs in a process of its own, whose time and peak memory are printed.
+seeds. Every command then runs in a process of its own, whose time and peak memory are printed. There a seed stands for
+the task that was played under it (`as_played`), so that episodes which a command draws again are those on record.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from crosswind.cli.app import main as crosswind
+from crosswind.core.domain import Domain
+from crosswind.core.types import Task
+from crosswind.episodes import record as record_module
 from crosswind.episodes.record import Record
 from crosswind.episodes.schedule import key_of, pair_of
 from crosswind.episodes.suite import load_suite
@@ -43,9 +48,14 @@ print(n, "episodes known again in", round(time.perf_counter() - began, 1), "s")
 """
 
 
+def stride_of(records: list[Record]) -> int:
+    """How far the seeds of one round are from those of the one before."""
+    return 1 + max(int(record.task_id.split("/")[3]) for record in records)
+
+
 def others(records: list[Record], episodes: int) -> Iterator[Record]:
     """The records, then again under other seeds of their tasks."""
-    stride = 1 + max(int(record.task_id.split("/")[3]) for record in records)
+    stride = stride_of(records)
     for n in range(episodes):
         nth, record = divmod(n, len(records))[0], records[n % len(records)]
         parts = record.task_id.split("/")
@@ -58,6 +68,20 @@ def others(records: list[Record], episodes: int) -> Iterator[Record]:
                 "pair": pair_of(task, record.trial),
             }
         )
+
+
+def as_played(stride: int, arguments: list[str]) -> None:
+    """Run a command of crosswind in which the seeds of all rounds are those of the first."""
+    task_of = record_module.task_of
+
+    def folded(domain: Domain, task_id: str) -> Task:
+        parts = task_id.split("/")
+        parts[3] = str(int(parts[3]) % stride)
+        return task_of(domain, "/".join(parts))
+
+    record_module.task_of = folded  # type: ignore[assignment]
+    sys.argv = ["crosswind", *arguments]
+    crosswind()
 
 
 def size_of(folder: Path) -> int:
@@ -107,6 +131,9 @@ def measured(name: str, *command: str) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["as-played"]:
+        as_played(int(sys.argv[2]), sys.argv[3:])
+        return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--episodes", type=int, default=1_000_000)
@@ -123,7 +150,8 @@ def main() -> None:
     if not asked.keep:
         shutil.rmtree(asked.out, ignore_errors=True)
         asyncio.run(run(load_suite(SUITE), open_agent(AGENT), played, limit=PLAYED))
-    python, cli = sys.executable, [sys.executable, "-m", "crosswind"]
+    stride = stride_of(load_run(played).records)
+    python, cli = sys.executable, [sys.executable, __file__, "as-played", str(stride)]
     print("| what | seconds | CPU s | peak MiB | status | last line |\n|---|---:|---:|---:|---:|---|", flush=True)
     if not asked.keep:
         for start in range(0, asked.episodes, asked.at_once):

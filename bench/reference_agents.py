@@ -3,6 +3,7 @@
     python bench/reference_agents.py careers --out runs/reference --number 100 --minutes 5
     python bench/reference_agents.py evolving --out runs/reference --number 20 --minutes 5
     python bench/reference_agents.py careers --out runs/reference --number 0
+    python bench/reference_agents.py careers --out runs/more --first 80 --number 100 --domains poi retail
 
 A file of the folder holds the episodes of one agent without their texts and steps, a line each. Stream k is played
 with the seed k. All agents play it before the next one begins, and one that not all of them have is not counted. The
@@ -16,7 +17,7 @@ import asyncio
 import gzip
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from crosswind.core.domain import NO_BRIEF
@@ -63,10 +64,10 @@ def play(plan: Plan, agent: str, seed: int) -> list[Record]:
         return [stripped(record, seed) for record in iter_records(Path(folder))]
 
 
-def more(plan: Plan, folder: Path, number: int, minutes: float) -> None:
-    """Play what is missing of so many streams in each domain until the processor has worked for some minutes."""
+def more(plan: Plan, folder: Path, seeds: Iterable[int], minutes: float) -> None:
+    """Play what is missing of the streams of these seeds in each domain until the processor has worked for so long."""
     done = {a: {(r.domain, r.trial) for r in stored(file_of(folder, plan.name, a))} for a in AGENTS[plan.name]}
-    for seed in range(number):
+    for seed in seeds:
         for domain in plan.where():
             for agent, has in done.items():
                 if (domain, seed) in has:
@@ -116,12 +117,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", choices=AGENTS)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--number", type=int, default=0, help="streams per domain")
+    parser.add_argument("--number", type=int, default=0, help="streams per domain, one for each seed")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first; --number is one past the last")
+    parser.add_argument("--domains", nargs="*", default=[], help="play in these alone")
     parser.add_argument("--minutes", type=float, default=10, help="of the processor")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    plan = load_plan(args.plan)
-    more(plan, args.out, args.number, args.minutes)
+    plan = with_changes(load_plan(args.plan), {"domains": tuple(args.domains)})
+    more(plan, args.out, range(args.first, args.number), args.minutes)
     table(plan, args.out)
 
 

@@ -97,7 +97,9 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=0)
     parser.add_argument("--releases", type=int, default=0)
     parser.add_argument("--together", type=int, default=0, help="streams at a time; 0: what the agent suggests")
-    parser.add_argument("--slots", type=int, default=0, help="conversations of a model on the GPU; 0: what it has room for")
+    parser.add_argument(
+        "--slots", type=int, default=0, help="conversations of a model on the GPU; 0: what it has room for"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--table", action="store_true")

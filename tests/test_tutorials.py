@@ -55,7 +55,7 @@ def test_a_tutorial_works(page: Path, tmp_path: Path) -> None:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", block["text"]],
             cwd=tmp_path,
-            env={**os.environ, "PATH": path, "COLUMNS": "80", "OMP_NUM_THREADS": "1"},  # other tests run beside it
+            env={**os.environ, "PATH": path, "COLUMNS": "80"},
             capture_output=True,
             text=True,
             timeout=1200,

@@ -15,7 +15,7 @@ from typing import Any
 from crosswind.base.errors import CrosswindError
 from crosswind.core.types import TIERS
 from crosswind.models import adapters, weights
-from crosswind.models.loading import ABOUT
+from crosswind.models.adapters import ABOUT
 from crosswind.models.lora_gguf import convert
 from crosswind.study.definition import Study, load_study
 from crosswind.study.results import ArmResults, Done, read_done, read_rows

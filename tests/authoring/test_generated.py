@@ -19,6 +19,7 @@ from crosswind.core.flow import rng_for
 from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS, Split
 from crosswind.words import banks
+from crosswind.words.dealing import settled_words
 from crosswind.words.held_out import check_drawn
 
 
@@ -71,6 +72,27 @@ def test_no_entry_of_the_lexicon_is_in_two_splits() -> None:
         by_split[split] |= {f"{kind} {line}" for kind, lines in entries.phrases.items() for line in lines[split]}
     for one, two in combinations(SPLITS, 2):
         assert not by_split[one] & by_split[two]
+
+
+def test_only_train_worlds_have_words_that_are_in_no_dictionary() -> None:
+    entries = lexicon()
+    known = {banks.lemma(w) for cs in entries.concepts.values() for c in cs for s in SPLITS for w in c.words[s]}
+    shares = {}
+    for split in SPLITS:
+        words = [
+            [banks.lemma(table.word) in known for table in draft.interface.tables.values()]
+            for draft in drafts(split, 20)
+        ]
+        shares[split] = [sum(world) / len(world) for world in words]
+    assert {*shares["dev"], *shares["test"]} == {1.0}
+    assert {0.0, 1.0} < {*shares["train"]}  # all, none, and some
+    invented = {
+        table.word
+        for draft in drafts("train", 20)
+        for table in draft.interface.tables.values()
+        if banks.lemma(table.word) not in known
+    }
+    assert not {*map(banks.lemma, invented)} & {*settled_words()}
 
 
 def test_requests_read_as_sentences() -> None:

@@ -13,6 +13,7 @@ from crosswind.core.flow import rng_for
 from crosswind.core.memory import Belief, Recall, Telling, complete, shown
 from crosswind.core.registry import domains
 from crosswind.core.session import Session
+from crosswind.core.state import Undeclared
 from crosswind.core.types import ASK, Task, ToolCall
 from crosswind.episodes.career import Career, CareerPlan
 from crosswind.episodes.career_laws import depends, judge_career
@@ -190,7 +191,8 @@ def test_what_is_worked_out_once_is_what_the_rows_say(domain: str) -> None:
     made = career(domain)
     records, t = made.domain.records, made.domain.terms
     task = made.chapters[-1][0]
-    kept = {row[t.who] for _, row in made.domain.state(task).later(records.tables.bookings)}
+    left = made.domain.state(task).carried.tables[records.tables.bookings]
+    kept = {row[t.who] for _, row in left}
     people = [*made.people, *kept, *(records.someone(rng_for("person", n), made.state)[0] for n in range(40))]
     for who in people:
         state, watched = made.domain.state(task), made.domain.state(task)
@@ -199,6 +201,43 @@ def test_what_is_worked_out_once_is_what_the_rows_say(domain: str) -> None:
         for booking in records.bookings(state, who):
             rows = made.domain.state(task.replace(edits={f"{records.tables.bookings}/none": None}))  # nor here
             assert records.left(state, booking.slot, 10) == records.left(rows, booking.slot, 10)
+    for n in range(records.groups(task.size)):
+        group, state, watched = records.group(task, n), made.domain.state(task), made.domain.state(task)
+        watched.seen = set()
+        for kind in records.kind_names:
+            assert records.things(state, group, kind) == records.things(watched, group, kind)
+    assert made.domain.state(task).row(records.tables.bookings, left[0][0]) == left[0][1]
+
+
+@pytest.mark.parametrize("domain", OURS)
+def test_what_is_written_over_what_was_left_is_found(domain: str) -> None:
+    """Rows that an episode writes count where they stand now, also those that an earlier one left."""
+    made = career(domain)
+    records, t = made.domain.records, made.domain.terms
+    task, table = made.chapters[-1][0], records.tables.bookings
+    (old, row), other = made.domain.state(task).carried.tables[table][-1], made.people[0]
+    slots = [row[t.slot], next(b.slot for who in made.people for b in records.bookings(made.state, who))]
+    found = []
+    for edits in ({}, {f"{table}/none": None}):  # with edits, no index is used
+        state = made.domain.state(task.replace(edits=edits))
+        state.put(table, "new", {**row, t.who: other, t.slot: slots[1]})
+        state.put(table, old, {**row, t.slot: slots[1]})
+        left = [records.left(state, slot, 10) for slot in slots]
+        ids = [records.new_id(state, slot, who) for slot in slots for who in (other, row[t.who])]
+        found.append((left, ids, [records.bookings(state, who) for who in (other, row[t.who])]))
+    assert found[0] == found[1]
+
+
+def test_a_tool_cannot_look_for_rows_by_a_column_that_it_does_not_declare() -> None:
+    made = career("retail")
+    task, t, table = made.chapters[-1][0], made.domain.terms, made.domain.records.tables.bookings
+    state = made.domain.state(task, fenced=True)
+    slot = state.carried.tables[table][0][1][t.slot]
+    state.reads = frozenset({f"{table}.{t.slot}"})
+    assert state.later(table, t.slot, slot)
+    state.reads = frozenset({f"{table}.{t.who}"})
+    with pytest.raises(Undeclared, match=f"reads {table}.{t.slot}"):
+        state.later(table, t.slot, slot)
 
 
 @pytest.mark.parametrize("domain", OURS)

@@ -107,6 +107,24 @@ def test_releases_are_drawn_once_and_kept(tmp_path: Path) -> None:
         one.kept()
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"notices": []}, "there are 0 notices; expected 3"),
+        ({"releases": []}, "expected the releases 1 to 3"),
+        ({"releases": [{"version": n} for n in (1, 2, 7)]}, "expected the releases 1 to 3"),
+        ({"releases": [{"version": n, "layers": [{"kind": "none"}] * (n == 3)} for n in (1, 2, 3)]}, "v3.*'none'"),
+    ],
+)
+def test_releases_that_were_tampered_with_are_refused(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    stream = LiveStream(PLAN, tmp_path, 3)
+    stream.draw(forms.tools_of(TOOLS), stream.mark())
+    path = tmp_path / streaming.FILE
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(BadFile, match=f"{streaming.FILE}: is damaged .*{why}"):
+        stream.mark()
+
+
 def test_what_a_live_server_cannot_have_is_refused(tmp_path: Path) -> None:
     for name, why in (("careers", "career"), ("earned", "nobody judges"), ("drifting", "no requests")):
         with pytest.raises(CrosswindError, match=why):

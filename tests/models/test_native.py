@@ -11,15 +11,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
+from transformers import AutoTokenizer  # noqa: E402
+
 pytestmark = pytest.mark.filterwarnings("default")  # of the packages that train
 
 from crosswind.base.errors import CrosswindError  # noqa: E402
 from crosswind.core.domain import Domain  # noqa: E402
-from crosswind.core.types import Message  # noqa: E402
+from crosswind.core.types import Message, Param, Request, ToolSpec  # noqa: E402
 from crosswind.models.hf import HuggingFace  # noqa: E402
 from crosswind.models.native import script_for  # noqa: E402
 from crosswind.models.parsing import parse  # noqa: E402
-from crosswind.models.prompts import Conversation  # noqa: E402
+from crosswind.models.prompts import Conversation, spoken  # noqa: E402
 from crosswind.models.source import AgentSettings  # noqa: E402
 from crosswind.train.config import GrpoConfig, TrainConfig  # noqa: E402
 from crosswind.train.data import DataConfig, demonstration_at  # noqa: E402
@@ -179,6 +181,23 @@ def test_training_says_so_before_it_takes_a_folder(base: Path, tmp_path: Path) -
 USUAL: dict[str, Any] = {"protocol": "native", "pad_to": 16, "device": "cpu", "lora": {"fold": True}}
 
 
+def test_a_quoted_name_has_the_same_tokens_in_the_menu_as_in_a_call(base: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tool = ToolSpec.new("vortel_namid", "Find it.", {"plask_id": Param("string"), "sort": Param("string", enum=("a",))})
+    script = script_for(tokenizer, "quoted")
+    menu = tokenizer.decode(script.system("Help.", (tool,)))
+    assert '- "vortel_namid"("plask_id", "sort": "a"): Find it.' in menu
+    assert "- vortel_namid(plask_id, sort: a): Find it." in tokenizer.decode(
+        script_for(tokenizer, "text").system("Help.", (tool,))
+    )
+    request = Request(id="call_0", tool="vortel_namid", args={"plask_id": "P1"})
+    call = script.agent(spoken(Message(role="assistant", content="", requests=(request,))))
+    for name in ("vortel_namid", "plask_id"):
+        inside = script.agent(f'"{name}"')[1:-2]  # between the quotation marks
+        for whole in (script.system("Help.", (tool,)), call):
+            assert any(whole[i : i + len(inside)] == inside for i in range(len(whole))), name
+
+
 def test_sft_and_grpo_train_and_play_in_the_models_own_way(base: Path, tmp_path: Path, shelf: Domain) -> None:
     data = {"domains": {"shelf": 1.0}, "share": 0.0, "fixed": 2, "reasons": False}
     wanted = {**USUAL, "model": str(base), "full": True, "data": data}
@@ -203,3 +222,21 @@ def test_sft_and_grpo_train_and_play_in_the_models_own_way(base: Path, tmp_path:
     assert all(line["mismatch"] < 1e-4 for line in lines)  # the trainer read the tokens that the engine read
     assert max(line["turns"] for line in lines) > 1.2  # it calls tools, in its own way, and goes on
     assert result.demonstrations == 16
+
+
+def test_what_was_trained_with_quoted_names_is_played_with_them(base: Path, tmp_path: Path, shelf: Domain) -> None:
+    data = {"domains": {"shelf": 1.0}, "share": 0.0, "fixed": 2, "habits": {"names": "quoted"}}
+    wanted = {**USUAL, "model": str(base), "full": True, "data": data, "protocol": "quoted"}
+    made = train(
+        TrainConfig.model_validate({**wanted, "steps": 2, "batch": 4, "buffer": 1}, strict=False),
+        tmp_path / "sft",
+        method="sft",
+    )
+    source = HuggingFace(made.adapter, AgentSettings(max_tokens=8))
+    drawn = demonstration_at(DataConfig.model_validate(data, strict=False), 0).drawn
+    agent = source.make(drawn)
+    assert source.protocol == "quoted"  # as its crosswind.json says
+    assert agent.conversation is not None
+    session = drawn.certificate.gold.session
+    chat = [Message(role="system", content=session.policy()), Message(role="user", content=session.query())]
+    assert '- "find_book"("book_id")' in source.tokenizer.decode(agent.conversation.update(chat, session.tools()))

@@ -16,8 +16,10 @@ from crosswind.episodes.play import judge
 from crosswind.episodes.record import Record, redrawn, trajectory_of
 from crosswind.episodes.stream import load_plan, with_changes
 from crosswind.metrics.careers import CareerSummary, need_of, summarise_careers
+from crosswind.metrics.streams import summarise
 from crosswind.models.notes import with_memory
 from crosswind.models.spec import open_agent
+from crosswind.report.streams import sentence
 from crosswind.runs.store import EPISODES, iter_records
 from crosswind.runs.streams import check_replay, play_streams
 
@@ -161,6 +163,8 @@ def test_frozen_careers_state_every_fact(tmp_path: Path) -> None:
     records = list(iter_records(tmp_path))
     assert all(record.passed for record in records)
     assert not any(map(need_of, records))
+    said = sentence(summarise(records), "memoryless")
+    assert said.endswith("No request needs something from an earlier one; 0 episodes forfeited.")
 
 
 # ---------------------------------------------------------------- notes
@@ -209,6 +213,23 @@ def test_notes_have_a_limit(tmp_path: Path) -> None:
     assert not any(record.ended == "exception" for record in records)
     with pytest.raises(CrosswindError, match="expected notes"):
         with_memory(open_agent("oracle"), "vector")
+
+
+def test_notes_with_half_a_character_are_refused_and_stop_nothing(tmp_path: Path) -> None:
+    """Models write lone surrogates; a run cannot store them."""
+
+    class Half(Copyist):
+        def reply(self, chat: list[Message], tools: Tools) -> Message:
+            self.turn += 1
+            if self.turn > 1:
+                assert "send whole characters" in chat[-1].content
+                return Message(role="assistant", content="I cannot do this.")
+            args = {"text": "a\ud83d"}
+            return Message(role="assistant", requests=(Request(id="1", tool="write_notes", args=args),))
+
+    records = played(tmp_path, Half, with_changes(SHORT, {"episodes": 8}), memory="notes")
+    assert [record.ended for record in records] == ["refusal"] * 8
+    assert {record.mark.memory for record in records if record.mark} == {""}
 
 
 def test_an_agent_whose_trial_is_set_by_the_run_can_have_notes(tmp_path: Path) -> None:

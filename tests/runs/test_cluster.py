@@ -101,12 +101,13 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_an_actor_plays_only_what_was_certified_here() -> None:
     from crosswind.episodes.schedule import Schedule
-    from crosswind.runs.cluster import Actor, _way
+    from crosswind.runs.cluster import Actor
+    from crosswind.runs.far_draws import way_of
 
     episode = next(e for e in Schedule(suites["tiers"], 0) if e is not None and e.drawn.layers)
-    name, task_id, layers, proof, expected = _way(episode.drawn)
+    name, task_id, layers, proof, expected = way_of(episode.drawn)
     forged = (name, task_id, layers, proof, "0" * len(expected))
-    ways = [_way(episode.drawn), forged, (name, task_id, "[]", proof, expected)]
+    ways = [way_of(episode.drawn), forged, (name, task_id, "[]", proof, expected)]
 
     async def played() -> dict[int, Any]:
         settings = AgentSettings().model_dump()

@@ -135,6 +135,28 @@ def test_a_merge_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path, shard
     assert [path.name for path in tmp_path.iterdir()] == ["merged"]
 
 
+@pytest.mark.parametrize("shard", ["3", "0/3", "4/3", "a/b", "1/9999999999", "-1/3", "1/3/3"])
+def test_a_manifest_with_no_shard_of_a_run_is_damaged(tmp_path: Path, shards: list[Path], shard: str) -> None:
+    odd = tmp_path / "odd"
+    shutil.copytree(shards[2], odd)
+    manifest = json.loads((odd / "run.json").read_bytes())
+    (odd / "run.json").write_text(json.dumps({**manifest, "shard": shard}))
+    with pytest.raises(CrosswindError, match=r"run\.json: is damaged \(shard: .*expected I/N"):
+        merge([*shards[:2], odd], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_many_missing_shards_are_named_in_few_words(tmp_path: Path, shards: list[Path]) -> None:
+    odd = tmp_path / "odd"
+    shutil.copytree(shards[2], odd)
+    manifest = json.loads((odd / "run.json").read_bytes())
+    (odd / "run.json").write_text(json.dumps({**manifest, "shard": "1/999999"}))
+    with pytest.raises(CrosswindError, match=r"missing shards: 2/999999, .* and give all folders") as told:
+        merge([odd], tmp_path / "merged")
+    assert "999993 more" in str(told.value)
+    assert len(str(told.value)) < 200
+
+
 @pytest.mark.parametrize("text", ["0/3", "4/3", "2", "1/0", "a/b", "-1/2"])
 def test_a_shard_out_of_range_is_refused(text: str) -> None:
     with pytest.raises(CrosswindError, match="expected I/N"):

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -836,11 +835,11 @@ def test_what_a_dry_run_promises_the_analysis_delivers(sizes: list[int]) -> None
     assert found >= 0.74 * 300
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_with_a_sentence(tmp_path: Path, sent: signal.Signals) -> None:
     folder = tmp_path / "run"
-    heeds = partial(signal.signal, sent, signal.SIG_DFL)  # a job in the background would not
-    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True, preexec_fn=heeds) as child:
+    with subprocess.Popen(command(tmp_path, "stuck"), stderr=subprocess.PIPE, text=True) as child:
         until = time.monotonic() + 60
         while not ((folder / "episodes.jsonl").exists() and (folder / "episodes.jsonl").stat().st_size):
             assert child.poll() is None

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import crosswind as cw
-from crosswind.base.errors import CrosswindError, Unfair
+from crosswind.base.errors import BadFile, CrosswindError, Unfair
 from crosswind.core.certify import certify
+from crosswind.core.memory import Recall
 from crosswind.core.registry import domains
 from crosswind.episodes.career import CareerPlan
 from crosswind.episodes.record import Record, redrawn
-from crosswind.episodes.schedule import StreamMark
+from crosswind.episodes.schedule import CareerMark, StreamMark
 from crosswind.episodes.stream import StreamPlan, Timeline, load_plan, with_changes
 from crosswind.gate.gate import examine
 from crosswind.metrics.streams import paired, summarise
@@ -32,6 +34,8 @@ from crosswind.runs.store import EPISODES, iter_records, load_run
 from crosswind.runs.streams import play_streams
 
 SHORT = StreamPlan(name="short", domains=("poi",), episodes=40, releases=2)
+CAREER = CareerPlan(name="career", domains=("poi",), episodes=8, distances=(3, 2))
+A_CAREER = CareerMark(task=domains["poi"].task("hold_visit", 0), recall=Recall())
 
 
 def played(folder: Path, agent: object, plan: StreamPlan = SHORT) -> list[Record]:
@@ -207,6 +211,39 @@ def test_what_an_agent_saves_comes_back_exactly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("keep", "says"),
+    [
+        ((0, 1, 2, 4, 5), "expected episode 4, got episode 5"),
+        ((0, 1, 3, 2), "expected episode 3, got episode 4"),
+        ((1, 2), "expected episode 1, got episode 2"),
+    ],
+)
+def test_a_stream_with_a_gap_is_not_continued(tmp_path: Path, keep: Sequence[int], says: str) -> None:
+    """What follows depends on what came before, so nothing is played on top of a gap."""
+    played(tmp_path, "updater")
+    path = tmp_path / EPISODES
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[n] for n in keep))
+    with pytest.raises(BadFile, match=says):
+        played(tmp_path, "updater")
+    assert path.read_bytes() == b"".join(lines[n] for n in keep)
+
+
+@pytest.mark.parametrize("plan", [SHORT, CAREER], ids=["releases", "career"])
+def test_a_record_without_its_place_is_no_part_of_a_stream(tmp_path: Path, plan: StreamPlan | CareerPlan) -> None:
+    asyncio.run(play_streams(plan, open_agent("oracle"), tmp_path))
+    path = tmp_path / EPISODES
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = Record.model_validate_json(lines[3])
+    assert record.mark is not None
+    for mark in (None, record.mark.model_copy(update={"career": None if plan is CAREER else A_CAREER})):
+        unmarked = record.model_copy(update={"mark": mark}).model_dump_json() + "\n"
+        path.write_bytes(b"".join(lines[:3]) + unmarked.encode())
+        with pytest.raises(BadFile, match="expected episode 4, got one without its place"):
+            asyncio.run(play_streams(plan, open_agent("oracle"), tmp_path))
+
+
+@pytest.mark.parametrize(
     ("kept", "says"),
     [
         ({"seen": {1}}, r"save\(\) of .* returned a set at \['seen'\]; expected JSON"),
@@ -257,12 +294,27 @@ def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
     for name in ("evolving", "careers"):
         with pytest.raises(CrosswindError, match=f"crosswind stream {name}"):
             cw.evaluate("oracle", name)
+    with pytest.raises(CrosswindError, match=r"'clock' is a suite.*crosswind run clock"):
+        load_plan("clock")
 
 
 def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
-    for changes, why in (({"kinds": ("typos",)}, "one request"), ({"drift": ("envelope",)}, "axis query")):
+    for changes, why in (
+        ({"kinds": ("typos",)}, "one request"),
+        ({"drift": ("envelope",)}, "axis query"),
+        ({"releases": 10**6, "episodes": 10**6}, "releases: got 1000000; expected at most 1000"),
+        ({"drift_share": float("nan")}, "drift_share: got nan"),
+        ({"domains": ("poi", "retail", "poi")}, "domains name poi twice"),
+        ({"kinds": ("envelope:1", "envelope:4")}, "kinds name envelope twice"),
+    ):
         with pytest.raises(CrosswindError, match=why):
             with_changes(SHORT, changes)
+    with pytest.raises(CrosswindError, match="episodes: got 1000000000; expected at most 10000"):
+        with_changes(CAREER, {"episodes": 10**9})
+    with pytest.raises(CrosswindError, match="no releases to tell of; leave out the changelog"):
+        with_changes(CAREER, {"changelog": "shown"})
+    with pytest.raises(CrosswindError, match="facts name place twice"):
+        with_changes(CAREER, {"facts": ("place", "place")})
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: mine\ndomains: [nowhere]\n")
     with pytest.raises(CrosswindError, match=r"bad.yaml.*nowhere"):
@@ -321,6 +373,13 @@ def test_a_gate_judges_stability_and_recovery(tmp_path: Path) -> None:
     assert not any("lack a side" in note for note in always.notes)
     with pytest.raises(CrosswindError, match="judge streams"):
         examine([], [], max_recovery=3)
+    asyncio.run(play_streams(CAREER, open_agent("oracle"), tmp_path / "career"))
+    asyncio.run(play_streams(SHORT, open_agent("oracle"), tmp_path / "frozen", frozen=True))
+    for name in ("career", "frozen"):  # more streams would decide nothing
+        with pytest.raises(CrosswindError, match="never changes; leave them out"):
+            examine(list(iter_records(tmp_path / name)), [], max_recovery=3)
+    said = examine(list(iter_records(tmp_path / "oracle")), [], max_recovery=1)
+    assert any("back 1 episode after a change" in finding.says for finding in said.findings)
 
 
 def test_streams_are_played_from_python(tmp_path: Path) -> None:

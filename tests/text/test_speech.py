@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosswind.text.speech import Speech, classify, offers
+from crosswind.text.speech.words import any_of
 from tests.text import phrasings_speech as said
 
 CLASSES: dict[Speech, tuple[tuple[str, ...], ...]] = {
@@ -231,6 +232,18 @@ def test_long_texts_are_quick_and_only_their_ends_count(filler: str) -> None:
     assert classify(long) in get_args(Speech)
     assert classify(f"{long}\n\nWhich date would you like?") == "question"
     assert time.perf_counter() - start < 2.0  # It takes milliseconds; the rest is for a busy machine.
+
+
+def test_a_pattern_costs_nothing_before_it_is_used() -> None:
+    """Most commands judge no text, and would compile all that a message is read by."""
+    odd = any_of("a", "(b")
+    assert odd.pattern == "a|(b"
+    with pytest.raises(re.error, match="unterminated subpattern"):
+        odd.search("a")
+    fine = any_of("b", "c+")
+    assert [fine.sub("-", "abcc"), *(found[0] for found in fine.finditer("abcc"))] == ["a--", "b", "cc"]
+    assert fine.search("abcc", 2) is not None
+    assert fine.match("abcc") is fine.fullmatch("bc") is None
 
 
 def test_short_texts_are_quick() -> None:

@@ -68,12 +68,11 @@ def test_other_commands_that_are_stopped_say_so(
     assert said(monkeypatch, capsys, "catalog") == (130, "stopped\n")
 
 
-# the signal comes from within, at a step after the first checkpoint; a parent may have told us to ignore it
+# the signal comes from within, at a step after the first checkpoint
 STOPPED = """
 import os, signal, sys
 from crosswind.cli.app import main
 from crosswind.cli.train import Shown
-signal.signal(signal.SIGINT, signal.default_int_handler)
 told = Shown.__call__
 def stop(self, update):
     told(self, update)
@@ -84,6 +83,7 @@ main()
 """
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.filterwarnings("default")
 def test_a_training_goes_on_after_the_signal(tmp_path: Path) -> None:
     pytest.importorskip("peft")

@@ -118,7 +118,7 @@ def run(
         float | None, Option(min=0, show_default="the provider's", help="Sampling temperature.")
     ] = None,
     ending: Ending = "",
-    protocol: Annotated[str, Option(metavar="auto|native|text", help="How a model calls tools.")] = "auto",
+    protocol: Annotated[str, Option(metavar="auto|native|text|quoted", help="How a model calls tools.")] = "auto",
     context: Annotated[
         int, Unlimited(help="Context length of an in-process model, in tokens; 0: the model's own.")
     ] = 0,
@@ -142,8 +142,8 @@ def run(
     from crosswind.models.spec import open_agent
     from crosswind.runs import runner
 
-    if protocol not in ("auto", "native", "text"):
-        raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native or text")
+    if protocol not in ("auto", "native", "text", "quoted"):
+        raise CrosswindError(f"--protocol is {protocol!r}; expected auto, native, text or quoted")
     if executor not in ("local", "ray"):
         raise CrosswindError(f"--executor is {executor!r}; expected local or ray")
     part = parse_shard(shard)
@@ -238,10 +238,12 @@ async def _on_ray(make: partial[RayPlayer], play: partial[Coroutine[Any, Any, Ra
 
 def parse_shard(text: str) -> tuple[int, int]:
     """`I/N` as two numbers; an empty text means the whole run."""
-    found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text or "1/1")
-    if found is None or int(found[1]) > int(found[2]):
-        raise CrosswindError(f"--shard is {text!r}; expected I/N with I from 1 to N, such as 2/4")
-    return int(found[1]), int(found[2])
+    from crosswind.runs.manifest import shard_of
+
+    try:
+        return shard_of(text or "1/1")
+    except ValueError as error:
+        raise CrosswindError(f"--shard {error}") from None
 
 
 def folder_name(suite: str, agent: str) -> str:

@@ -13,7 +13,8 @@ certify.py, laws.py, refusal_proofs.py    what makes a stack fair, the step budg
 task_laws.py, secrets.py, footprints.py   laws of tasks, of what layers keep to themselves, of tools
 conduct.py, forms.py, legends.py          laws of what layers do, write and say
 evidence.py, aggregates.py, promises.py   laws of choices and answers, of counts, of orders and details
-candour.py                                what tools and layers say, held against what is so
+candour.py, claims.py                     what layers say, and what a domain's texts say, checked against the rows
+marks.py, leftovers.py                    layouts that give the right row away; what layers keep between episodes
 audit.py, verdicts.py, blame.py           domains and kinds judged once, and whose code raised
 declarations.py, processes.py             what of them is judged: tools at first sight, other processes
 names.py, entity_names.py      made-up names; entities under other names

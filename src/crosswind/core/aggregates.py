@@ -168,12 +168,14 @@ def _tests(clean: Walk, step: Step, rows: Sequence[Row]) -> Iterator[Places]:
     moments = {*values.dates(whole), *values.times(whole), *values.dates(docs), *values.times(docs)}
     moments |= {v for v in seen if isinstance(v, str) and _is_moment(v)}
     custom = BY_CUSTOM.search(whole) is not None
+    calendar = [*_periods(f"{whole}\n{docs}")]
     columns = {key: [row[key] for row in rows] for key in rows[0] if all(key in row for row in rows)}
     for key, held in columns.items():
         if all(map(is_number, held)):
             yield from _split(held, {*held} if custom else numbers)
         elif all(isinstance(v, str) and _is_moment(v) for v in held):
-            yield from _split(held, {*held} if custom else moments)
+            yield from _split(held, {*held} if custom and not calendar else moments)
+            yield from (_where(held, lambda v, period=period: _months(v) & period) for period in calendar)
         elif all(isinstance(v, (list, tuple)) for v in held):
             yield from (_where(held, lambda v, p=part: p in v) for one in held for part in one)
         elif len({*map(str, held)}) < len(held):  # an id would set any row apart
@@ -187,6 +189,30 @@ def _tests(clean: Walk, step: Step, rows: Sequence[Row]) -> Iterator[Places]:
         for two in figures[n + 1 :]:
             for test in COMPARED:
                 yield frozenset(i for i, (a, b) in enumerate(zip(one, two, strict=True)) if test(a, b))
+
+
+QUARTERS = re.compile(r"\b(?:(first|second|third|fourth|last|[1-4](?:st|nd|rd|th)?) quarter|q([1-4]))\b", re.IGNORECASE)
+MONTHS = tuple(
+    "january february march april may june july august september october november december".split(),
+)
+
+
+def _periods(text: str) -> Iterator[frozenset[int]]:
+    """The months that a text names: one by one, from one to another, and those of its quarters of the year."""
+    low = text.lower()
+    for found in QUARTERS.finditer(low):
+        n = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4}.get(found[1] or "") or int(
+            (found[1] or found[2])[0]
+        )
+        yield frozenset(range(3 * n - 2, 3 * n + 1))
+    named = [MONTHS.index(word) + 1 for word in re.findall(rf"\b({'|'.join(MONTHS)})\b", low)]
+    for n, first in enumerate(named):
+        yield frozenset({first})
+        yield from (frozenset(range(first, last + 1)) for last in named[n + 1 :] if last > first)
+
+
+def _months(value: str) -> frozenset[int]:
+    return frozenset(int(day[5:7]) for day in values.dates(value))
 
 
 def _split(held: Sequence[Any], limits: Iterable[Any]) -> Iterator[Places]:

@@ -16,10 +16,13 @@ from crosswind.base.errors import CannotDraw, CannotPerturb, Unfair
 from crosswind.core import (
     aggregates,
     candour,
+    claims,
     conduct,
     evidence,
     footprints,
     laws,
+    leftovers,
+    marks,
     processes,
     promises,
     refusal_proofs,
@@ -37,6 +40,7 @@ from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import SPLITS, Split, Task
 
 TASKS = 3  # tasks of each family that a domain is judged by
+RULED = 4  # of each family for the rules of the policy
 GUESSES = 14  # and tasks that agents try which call nothing
 DRAWS = 4  # draws that a kind is judged by
 RIVALS = 3  # other draws that each of them is compared with
@@ -103,6 +107,8 @@ def _footprints(domain: Domain, split: Split = "test") -> list[Complaint]:
             evidence.agreed(domain, tasks)
             promises.kept(domain, tasks)
             promises.as_rows_stand(domain, tasks)
+            claims.hold(domain, tasks)
+            claims.followed(domain, _tasks(domain, list(domain.families), RULED, split))
     except Unfair as unfair:
         out.append(Complaint(unfair.law, domain.name, unfair.reason))
     return out
@@ -126,6 +132,7 @@ def audit_family(
             task_laws.untied(domain, task, walks.clean, SHUFFLES)
             task_laws.decided(domain, task, walks.clean)
             for barred in _barred(domain, task):
+                claims.no_way_out(barred)
                 refusal_proofs.unrefuted(domain, barred)
         tasks = [*(task for task, _ in walked), *(domain.task(family, n, split=split) for n in range(count, guesses))]
         for task in tasks:
@@ -133,11 +140,17 @@ def audit_family(
         walked += [(task, Walks(domain, task).clean) for task in tasks[count:]]
         evidence.chosen_for_a_reason(domain, walked)
         evidence.worked_out(domain, walked)
+        evidence.not_in_the_request(domain, walked)
         aggregates.over_what_is_named(domain, walked)
         promises.needed(domain, walked)
         promises.in_their_roles(domain, walked)
         promises.as_described(walked)
-        if guessed := task_laws.unguessable(domain, tasks):
+        claims.told_of(domain, walked)
+        claims.in_their_units(domain, walked)
+        claims.stays_in_sight(domain, walked)
+        claims.told_apart(domain, walked)
+        guessed = task_laws.unguessable(domain, tasks) or task_laws.varied(domain, family, tasks, split)
+        if guessed:
             return [Complaint("leak", where, guessed)]
     except Unfair as unfair:
         return [Complaint(unfair.law, where, unfair.reason)]
@@ -174,31 +187,35 @@ def audit_kind(
     judged, reasons, refused, quoted = 0, dict[str, None](), list[Complaint](), list[bool]()
     beside = list[Complaint]()  # said last: what is false beside the way mostly has a reason on it
     tried = set[tuple[Split, int]]()  # what is fair in one split, or at one severity, may not be so in another
+    right = list[marks.Case]()
     own = enumerate(_tasks(domain, list(families or domain.families), 2, split))
+    here = ((severities[n % len(severities)], n, task) for n, task in own)
     others = [s for s in SPLITS if s != split]
-    elsewhere = (
-        (n, task) for s in others for n, task in enumerate(_tasks(domain, list(families or domain.families), 1, s))
-    )
-    for n, task in chain(own, elsewhere):
-        severity = severities[(n if task.split == split else -1 - n) % len(severities)]
-        if task.split == split and judged >= count and n >= len(domain.families) and len(tried) == len(severities):
+    for severity, n, task in chain(
+        here, _elsewhere(domain, list(families or domain.families), others, severities, tried)
+    ):
+        if task.split == split and judged >= count and n >= len(domain.families) and len(tried) >= len(severities):
             continue  # every family and severity was tried
-        if task.split != split and any(s == task.split for s, _ in tried):
-            continue  # one draw in each of the other splits
         before = task.model_dump_json()
         try:
             drawn = draw_unaudited(domain, task, [(kind, severity)], n)
             judged += 1
             if task.model_dump_json() != before:
                 raise Unfair("value", "it changes the task it is handed")
-            if judged <= count or (task.split, severity) not in tried:
+            first_of_its_kind = judged <= count or (task.split, severity) not in tried
+            if first_of_its_kind:
                 examine(drawn, [(kind, severity)], n)
+            if judged == 1 and (kept := leftovers.kept(drawn.certificate.gold, type(drawn.layers[-1]))):
+                raise Unfair("value", f"{kept} changes from episode to episode; a layer remembers in its notes alone")
             tried.add((task.split, severity))
             conduct.open_handed(drawn.certificate.gold)
             conduct.announced(drawn.certificate.gold)
             conduct.whole(drawn.certificate.gold)
             conduct.unhurried(_walks_of(drawn))
+            if first_of_its_kind:
+                conduct.undisturbed(_walks_of(drawn))
             task_laws.untied_through(_walks_of(drawn))
+            right += marks.cases(drawn.certificate.gold)
             beside += _beside_the_way(drawn, kind) if not beside else []
             leaks = task_laws.quotable(domain, drawn.certificate.gold, drawn.certificate.clean)
             quoted += [] if leaks is None else [leaks]
@@ -215,6 +232,8 @@ def audit_kind(
                 refused.append(Complaint(cannot.law, kind, str(cannot)))
     if beside:
         return beside
+    if mark := marks.tell(right):
+        return [Complaint("leak", kind, f"what it shows marks what is right: {mark}")]
     if len(quoted) > 1 and all(quoted):
         return [Complaint("leak", kind, f"what it shows gives the answer away in {len(quoted)} of {len(quoted)} draws")]
     if len(refused) > judged:
@@ -224,11 +243,30 @@ def audit_kind(
     return []
 
 
+def _elsewhere(
+    domain: Domain,
+    families: list[str],
+    others: Sequence[Split],
+    severities: Sequence[int],
+    tried: set[tuple[Split, int]],
+) -> Iterator[tuple[int, int, Task]]:
+    """Tasks of the other splits, until every severity was tried in each of them."""
+    for split in others:
+        for n, task in enumerate(_tasks(domain, families, len(severities), split)):
+            left = [severity for severity in severities if (split, severity) not in tried]
+            if not left or (n >= 2 * len(families) and len(left) == len(severities)):
+                break
+            yield left[n % len(left)], n, task
+
+
 def _beside_the_way(drawn: Drawn, kind: str) -> list[Complaint]:
     gold = drawn.certificate.gold
     try:
         candour.no_wrong_advice(gold)
         candour.no_false_rows(gold)
+        candour.no_false_remarks(gold)
+        candour.no_false_success(gold)
+        candour.no_rival_figures(gold, conduct.attempted(gold))
         candour.true_elsewhere(_walks_of(drawn))
     except Unfair as unfair:
         return [Complaint(unfair.law, kind, f"{unfair.reason} (drawn for {drawn.base.id})")]

@@ -107,9 +107,7 @@ def _certified(walks: Walks, *, release: bool) -> str:
     secrets.without(walks)
     if not walks.clean.proof and _is_ours(walks):
         task_laws.untied(walks.domain, walks.tasks[0], walks.clean)
-    if walks.shifted.changes and _is_ours(
-        walks
-    ):  # another request than the task's own, which may tie where that does not
+    if _is_ours(walks) and _decides_anew(walks):  # it may tie where the task by itself does not
         task_laws.untied_through(walks)
     return proof
 
@@ -141,6 +139,12 @@ def certify_task(walks: Walks) -> str:
             return clean.proof
     except Unfair as unfair:
         raise UnfairTask(task.id, unfair.law, unfair.reason) from unfair
+
+
+def _decides_anew(walks: Walks) -> bool:
+    """Do layers ask for something else, or move rows, before the way or on it?"""
+    task, shifted = walks.tasks[0], walks.shifted
+    return bool(shifted.changes or shifted.events) or shifted.edits != task.edits
 
 
 def _is_ours(walks: Walks) -> bool:

@@ -1,4 +1,7 @@
-"""Laws about side effects of layers: writes, disclosures, orders, and steps that no text mentions."""
+"""Laws about side effects of layers: writes, disclosures, orders, and steps that no text mentions.
+
+What agents write is judged in `domain.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from crosswind.core.footprints import collect, fitting
 from crosswind.core.forms import replayed
 from crosswind.core.legends import SENTENCE, WORD, stems
 from crosswind.core.oracle import Told, Walk, Walks
+from crosswind.core.perturbation import Perturbation
 from crosswind.core.session import MENTION, Session
 from crosswind.core.types import ASK, SAY, Refusal, Step, ToolCall
 from crosswind.text import values
@@ -55,6 +59,19 @@ OPPOSITES: Mapping[str, str] = {
 }
 
 
+_DONE = r"(?:done|settled|met|arranged|carried out|taken care of|resolved|sorted out|dealt with|seen to)"
+RETRACTED = re.compile(
+    r"\b(?:(?:saw|see) to (?:it|that|this)|(?:never mind|forget) (?:it|that|this|about it)"
+    r"|do not (?:need|want) (?:it|that|this)"
+    r"|no longer (?:need\w*|want\w*|necessary|required)|i have what i (?:wanted|needed)"
+    rf"|(?:has|have|was|were|is|are|already|since) (?:all |since |already |now |long |been )*{_DONE})\b",
+    re.IGNORECASE,
+)
+REPORTED = re.compile(
+    r"\b(?:tell|say|report|answer|confirm|claim|pretend|assure|inform)\b[^.;]*\b(?:(?:is|was|are|has been|have been"
+    r"|been|as|all) (?:done|booked|settled|met|completed|arranged|successful\w*|carried out|in order)|success\w*)\b",
+    re.IGNORECASE,
+)
 SPARE = 5  # look-ups, besides as many as the way has steps
 
 
@@ -82,6 +99,13 @@ def heeded(walks: Walks, *, ours: bool = False) -> None:
             if old is new or old == new or old not in new:
                 continue
             for sentence in re.split(r"(?<=[.!?;])\s+|\n+", new.replace(old, " ", 1)):
+                asked = old is here.query and RETRACTED.search(sentence)
+                if asked or (walks.shifted.refuse and REPORTED.search(sentence)):
+                    raise Unfair(
+                        "kept",
+                        f"{layer.kind!r} says {sentence.strip()!r}, and the goal is what it was: who believes "
+                        "it is wrong",
+                    )
                 if layer.is_passthrough and SUMS.search(sentence):
                     raise Unfair("kept", f"{layer.kind!r} asks for what the goal does not follow: {sentence.strip()!r}")
                 if (
@@ -137,7 +161,7 @@ def untold(walks: Walks) -> None:
         return
     own = secrets.own_texts(gold.session)
     said = [text for text in (gold.session.policy(), *secrets.docs(gold.session.ever.values())) if text not in own]
-    for step in (*gold.steps, *_tried(gold)):
+    for step in (*gold.steps, *attempted(gold)):
         inner = {str(value) for _, result in step.inner for _, value in secrets.scalars(result.content)}
         said += [text for text in secrets.said(step.result.content) if text not in inner]
     text = "\n".join(said)
@@ -145,7 +169,7 @@ def untold(walks: Walks) -> None:
         raise Unfair("refusal", f"what cannot be looked up is shown by the layers themselves: {expected[0]!r}")
 
 
-def _tried(gold: Walk, *, opaque: bool = True) -> list[Step]:
+def attempted(gold: Walk, *, opaque: bool = True) -> list[Step]:
     """Calls of every tool shown, or of those that layers add, with values from a walk, once the walk is done."""
     session = Session.of(gold.session.domain, gold.session.task, gold.session.layers)
     pool: dict[str, dict[Any, None]] = {}
@@ -172,7 +196,7 @@ def open_handed(gold: Walk) -> None:
     """
     session, entries = gold.session, gold.session.world.entries
     due = Counter[str]()  # calls of writing tools that have not written yet
-    for step in _tried(gold, opaque=False):
+    for step in attempted(gold, opaque=False):
         spec = session.ever.get(step.call.tool)
         if spec is None:
             continue
@@ -209,6 +233,11 @@ def _writes_what_is_sent(gold: Walk) -> None:
 
 
 AGAIN = re.compile(r"again|retr|repeat|later|once more|twice|second|wait|moment|busy", re.I)
+CALLING = re.compile(  # without these, a description that says "again" may speak of anything
+    r"\b(call\w*|tr(?:y|ies|ied)|retr\w+|repeat\w*|ask\w*|request\w*|send\w*|submit\w*|make|made|poll\w*|order\w*"
+    r"|look\w*|look-ups?|quer\w+|answer\w*|repl\w+|result\w*|ready|come back|runs?|need\w*|work\w*|wait\w*|use)\b",
+    re.I,
+)
 
 
 def announced(gold: Walk) -> None:
@@ -222,15 +251,10 @@ def announced(gold: Walk) -> None:
         last = steps[-1]
         if not _tells_all(told, last):
             continue  # what came before is part of what the solution is told
-        text = session.render(
-            "\n".join(
-                [
-                    *(t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own),
-                    *(s.result.error.text for s in gold.steps[: told.after] if s.result.error),
-                    *(t for s in gold.steps[: told.after - 1] for t in secrets.said(s.result.content)),
-                ]
-            )
-        )
+        docs = [t for t in (session.policy(), *secrets.docs(session.ever.values())) if t not in own]
+        answers = [s.result.error.text for s in gold.steps[: told.after] if s.result.error]
+        answers += [t for s in gold.steps[: told.after - 1] for t in secrets.said(s.result.content)]
+        text = session.render("\n".join([*docs, *answers]))
         for step in steps[:-1]:
             spec = session.ever.get(step.call.tool)
             error = step.result.error
@@ -238,7 +262,7 @@ def announced(gold: Walk) -> None:
                 continue
             if step.call != last.call and (told.call.tool in spec.ids or _is_used(step, steps)):
                 continue
-            if step.call == last.call and all(s.call == last.call for s in steps) and not AGAIN.search(text):
+            if step.call == last.call and all(s.call == last.call for s in steps) and not _says_again(docs, answers):
                 raise Unfair("secrets", f"nothing shown says that {step.call.tool!r} must be called once more")
             if (
                 step.call != last.call
@@ -249,6 +273,14 @@ def announced(gold: Walk) -> None:
                 raise Unfair(
                     "secrets", f"nothing shown says that {step.call.tool!r} must be called before {last.call.tool!r}"
                 )
+
+
+def _says_again(docs: list[str], answers: list[str]) -> bool:
+    """Does an answer say "again", or a sentence of a description that speaks of calls?"""
+    sentences = (part for text in docs for part in SENTENCE.split(text))
+    return any(AGAIN.search(text) for text in answers) or any(
+        AGAIN.search(part) and CALLING.search(part) for part in sentences
+    )
 
 
 def _is_used(step: Step, steps: list[Step]) -> bool:
@@ -362,7 +394,7 @@ def unhurried(walks: Walks) -> None:
         return
     spare = islice(cycle(harmless[:3]), len(gold.steps) + SPARE)
     try:
-        there = walks.after([*spare])
+        there = walks.aside([*spare])
     except Unfair as unfair:
         why = unfair.reason
     else:
@@ -375,3 +407,39 @@ def unhurried(walks: Walks) -> None:
             f"after {len(gold.steps) + SPARE} look-ups that do no harm the way no longer leads to the end ({why}), and "
             "nothing shown sets a limit; announce it, or leave room",
         )
+
+
+ORDERLY = re.compile(
+    rf"{LIMITED.pattern}|\b(last|latest|next|right|directly|immediately|straight|between|in between|in a row|order"
+    r"|first|after|following|without|other|another|meanwhile|interrupt\w*|together|start\w*|again)\b",
+    re.IGNORECASE,
+)
+PLACES = 8  # on the way, before which something is looked up
+
+
+def undisturbed(walks: Walks) -> None:
+    """Slack: who looks something up once more on the way still gets there, unless a text says otherwise."""
+    gold = walks.gold
+    plain = all(type(layer).handle is Perturbation.handle for layer in walks.layers)
+    if plain or isinstance(gold.end, Refusal) or walks.shifted.events:
+        return  # where records move, a look-up shows that, and who made it knows
+    session = gold.session
+    known: ToolCall | None = None
+    for n, step in enumerate(gold.steps[:PLACES]):
+        if known is not None:
+            why = ""
+            try:
+                there = walks.aside([known], n)
+            except Unfair as unfair:
+                why = unfair.reason
+            else:
+                why = f"it ends with {there.final!r}" if isinstance(there.end, Refusal) else ""
+            if why and not ORDERLY.search("\n".join(_added(gold, len(gold.steps)))):
+                raise Unfair(
+                    "slack",
+                    f"with one more {known.tool!r} before {step.call.tool!r}, which does no harm, the way no longer "
+                    f"leads to the end ({why}), and nothing shown says so; say what must follow at once, or leave room",
+                )
+        spec = session.ever.get(step.call.tool)
+        if spec and not spec.writes and not spec.opaque and not step.result.error and not session.since.get(spec.name):
+            known = known or step.call

@@ -543,6 +543,7 @@ class Domain:
         return task.replace(edits={**task.edits, **edits})
 
 
+@lru_cache(maxsize=8_192)
 def _key(text: str) -> Key:
     table, _, id = text.partition("/")
     return table, id

@@ -168,7 +168,9 @@ def _set_apart(rows: Rows, id: str, texts: Sequence[str], earlier: Sequence[Any]
 
 def _tests(rows: Rows, mine: Row, whole: str, earlier: Sequence[Any]) -> Iterator[set[str]]:
     """The rows that pass each test which one passes: what was named or seen before, limits, yes and no, plain words."""
-    numbers = {*values.numbers(whole), *filter(is_number, earlier)}
+    named = {*values.numbers(whole)}
+    numbers = {*named, *filter(is_number, earlier)}
+    numbers |= {n for one in numbers for by in named if by > 0 and by != int(by) for n in (one * by, one / by)}
     limits = [*values.dates(whole), *values.times(whole)]
     for key, value in mine.items():
         held = {one: row[key] for one, row in rows.items()}
@@ -302,12 +304,13 @@ def _no_constant(cases: Sequence[tuple[Walk, Any, dict[Figure, float]]]) -> None
     if len({*told}) < LEAST:
         return
     found = [(made, line) for made, xs in series.items() if (line := _line(xs, told)) is not None]
-    if not found or any(line == (1.0, 0.0) for _, line in found):
+    if any(line == (1.0, 0.0) for _, line in found):
+        return
+    if not found:
+        _no_rounded_constant(cases, series, told)
         return
     for at, (clean, value, _) in enumerate(cases):
-        texts = [clean.session.query(), clean.session.policy(), *docs(clean.session.ever.values())]
-        texts += [text for step in clean.steps for text in said(step.result.content) if " " in text.strip()]
-        legend = legends.Legend(texts, ())
+        legend = legends.Legend(_said_in(clean), ())
         if any(legend.number(_last(made), [series[made][at]], value, ()) for made, _ in found):
             return
     made, (factor, summand) = min(found, key=lambda pair: (len(pair[0]), pair[1][1] != 0, pair[1][0] != 1))
@@ -320,6 +323,64 @@ def _no_constant(cases: Sequence[tuple[Walk, Any, dict[Figure, float]]]) -> None
     raise Unfair(
         "secrets", f"what is to be told is always {where} {how}, and no text says so; say by what number or unit"
     )
+
+
+def _said_in(clean: Walk) -> list[str]:
+    """The texts of an episode: request, policy, descriptions, and sentences in results."""
+    texts = [clean.session.query(), clean.session.policy(), *docs(clean.session.ever.values())]
+    return texts + [text for step in clean.steps for text in said(step.result.content) if " " in text.strip()]
+
+
+def _no_rounded_constant(
+    cases: Sequence[tuple[Walk, Any, dict[Figure, float]]],
+    series: Mapping[tuple[Any, ...], list[float]],
+    told: list[float],
+) -> None:
+    """Raise `Unfair` if whole numbers to be told are a figure over one constant, rounded, and no text gives it."""
+    if any(value != int(value) for value in told):
+        return
+    by: dict[tuple[Any, ...], tuple[float, float]] = {}
+    for made, xs in series.items():
+        for low, high in _between(xs, told):
+            if low <= 1.0 <= high:
+                return  # rounded as it stands, or by what another figure says
+            by.setdefault(made, (low, high))
+    for (a,) in [made for made in by if len(made) == 1]:
+        for other in [made for made in series if len(made) == 1 and made != (a,)]:
+            parts = [x / y if y else 0.0 for x, y in zip(series[a,], series[other], strict=True)]
+            if any(low <= 1.0 <= high for low, high in _between(parts, told)):
+                return
+    for clean, _, _ in cases if by else ():
+        texts = _said_in(clean)
+        words = set().union(*map(legends.stems, texts))
+        given = {n for text in texts for n in values.numbers(text)} | {
+            n for word in words & legends.SCALES.keys() for n in legends.SCALES[word]
+        }
+        given |= {1 / n for n in given if n}
+        if any(low <= n <= high for low, high in by.values() for n in given):
+            return
+    if by:
+        made, (low, high) = min(by.items(), key=lambda pair: len(pair[0]))
+        how = f"divided by {low:.4g} to {high:.4g}" if low > 1 else f"times {1 / high:.4g} to {1 / low:.4g}"
+        raise Unfair(
+            "secrets",
+            f"what is to be told is always {_last(made)} {how} and rounded, and no text says so; say by what number, "
+            "and how it is rounded",
+        )
+
+
+def _between(xs: Sequence[float], told: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Between which numbers a divisor lies that gives every x for its whole number, rounded up, down or to the nearest.
+
+    Only where that is known to a fifth: else it may be chance.
+    """
+    if len({*xs}) < LEAST or min(xs) <= 0 or min(told) <= 0 or max(told) < LEAST:
+        return
+    for under, over in ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)):  # how far below and above the quotient may lie
+        low = max(x / (y + over) for x, y in zip(xs, told, strict=True))
+        high = min(x / (y - under) if y > under else float("inf") for x, y in zip(xs, told, strict=True))
+        if low <= high <= 1.2 * low:
+            yield low, high
 
 
 def _last(made: Any) -> str:
@@ -337,6 +398,53 @@ def _line(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float] | Non
     a, b = (round(c) if abs(c - round(c)) < 1e-9 else c for c in (a, b))
     near = all(abs(a * x + b - y) <= 1e-6 * max(1.0, abs(y)) for x, y in zip(xs, ys, strict=True))
     return (float(a), float(b)) if near and a else None
+
+
+FEW = 6  # different words that a part of an id stands for: with more, each may be there by chance
+
+
+def not_in_the_request(domain: Domain, walked: Iterable[tuple[Task, Walk]]) -> None:
+    """Leak: what is to be told does not follow from the digits of what the request states, in whatever order."""
+    told: dict[str, list[tuple[str, Any]]] = {}
+    for task, clean in walked:
+        expected = domain.family(task).answer(task, domain.state(task), clean.session.world.state)
+        if task.refuse or isinstance(clean.end, Refusal) or len(expected) != 1:
+            continue
+        for key, value in task.brief.stated.items():
+            if isinstance(value, str) and any(c.isdigit() for c in value):
+                told.setdefault(key, []).append((value, expected[0].value))
+    for key, cases in told.items():
+        size = min(len(text) for text, _ in cases)
+        answers = [value for _, value in cases]
+        for head in range(size):
+            for tail in range(head + 1, size + 1):
+                parts = [text[head:tail] for text, _ in cases]
+                why = _follows(parts, answers, whole=tail - head == size)
+                if why is not None:
+                    raise Unfair(
+                        "leak",
+                        f"what is to be told follows from characters {head + 1} to {tail} of the {key}{why and ' '}"
+                        f"{why}: an agent that calls nothing can pass",
+                    )
+
+
+def _follows(parts: Sequence[str], answers: Sequence[Any], *, whole: bool) -> str | None:
+    """How parts of a detail give the answers; None: they do not do so in every task."""
+    if all(map(is_number, answers)) and len({*answers}) >= LEAST:
+        told = [float(value) for value in answers]
+        if all(part.isdigit() for part in parts):
+            made = {"": parts, "read backwards": [part[::-1] for part in parts]}
+            for how, texts in made.items():
+                if (line := _line([float(text) for text in texts], told)) is not None:
+                    by = [f"times {line[0]:g}"] if line[0] != 1 else []
+                    return " ".join([*([how] if how else []), *by, *([f"plus {line[1]:g}"] if line[1] else [])])
+            if _line([float(sum(map(int, part))) for part in parts], told) is not None:
+                return "by the sum of their digits"
+    elif not whole and 2 < len({*map(str, answers)}) <= FEW and len(answers) > 2 * FEW:
+        pairs = {*zip(parts, map(str, answers), strict=True)}
+        if len(pairs) == len({*parts}) == len({*map(str, answers)}):
+            return "by a table"
+    return None
 
 
 def _no_shift(cases: Sequence[tuple[Walk, Any, dict[Figure, float]]]) -> None:

@@ -54,7 +54,7 @@ def exercise(domain: Domain, tasks: Iterable[Task]) -> list[Found]:
         error, answered = "", 0
         good: tuple[Task, ToolCall] | None = None
         barred: list[tuple[World, ToolCall, set[Key], str]] = []
-        for task, world, call in islice(_calls(domain, walks, name, entry, pool), TRIES):
+        for task, world, call in islice(tries(domain, walks, name, entry, pool), TRIES):
             seen = set()
             world.state.seen = seen
             before = domain.normalise(world.state) if entry.spec.undo else {}
@@ -270,7 +270,7 @@ def collect(pool: dict[str, dict[Any, None]], task: Task, steps: Sequence[Step])
         take("", step.result.content)
 
 
-def _calls(
+def tries(
     domain: Domain, walks: list[tuple[Task, list[Step]]], name: str, entry: Entry, pool: dict[str, dict[Any, None]]
 ) -> Iterator[tuple[Task, World, ToolCall]]:
     """Calls of a tool, each with a world to make it in: those of walks first, then such as may fit."""

@@ -84,6 +84,8 @@ def _bare(content: Any) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
     if not isinstance(content, (Mapping, list, tuple)):
         return rows, headers
     parts = list(content.values() if isinstance(content, Mapping) else content)
+    if isinstance(content, Mapping) and _are_columns(parts):
+        return [list(row) for row in zip(*parts, strict=True)], [list(content)]
     single = not any(isinstance(one, (Mapping, list, tuple)) for one in parts)
     if single and len(parts) > 1 and not isinstance(content, Mapping):
         return [parts], [parts]
@@ -95,6 +97,16 @@ def _bare(content: Any) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
     if isinstance(content, Mapping) and not rows:
         headers.append(list(content))
     return rows, headers
+
+
+def _are_columns(parts: Sequence[Any]) -> bool:
+    """Are these lists of single values of one length, so that the keys they stand under name the columns?"""
+    return (
+        len(parts) > 1
+        and all(isinstance(one, (list, tuple)) and one for one in parts)
+        and len({len(one) for one in parts}) == 1
+        and all(type(value) in SINGLE for one in parts for value in one)
+    )
 
 
 _CELL = re.compile(r"[,;|\t]+ *")

@@ -74,7 +74,13 @@ def kept(clean: Walk, reference: Walk) -> None:
 def replayed(gold: Walk, reference: Walk) -> None:
     """Replay: through the layers the oracle comes to the end of the reference run."""
     if isinstance(reference.end, Refusal):
-        raise Unfair("replay", f"the request cannot be met, and no layer claims so: {reference.end.reason}")
+        last = reference.told[-1] if reference.told else None
+        hint = (
+            f" (an error of {last.call.tool!r} ended it; a solution that knows a way on catches `ToolFailed`)"
+            if last and last.result.error and reference.end.reason in last.result.error.text
+            else ""
+        )
+        raise Unfair("replay", f"the request cannot be met, and no layer claims so: {reference.end.reason}{hint}")
     if isinstance(gold.end, Refusal):
         raise Unfair("replay", f"the oracle gave up: {gold.end.reason}")
     if gold.end != reference.end:
@@ -197,8 +203,10 @@ def _unshown(task: Task, gold: Walk) -> Iterable[Unshown]:
                 if isinstance(value, bool) and param is not None and not _says_which(shown, name, param, spec):
                     yield step.call, name, value, [], (True, False)
                 elif not (shown.tells(value) if len(listed) > 1 else shown.holds(value)):
-                    if param and spec and _is_described(name, param, spec) and _is_count(value, gold.steps[:n], spec):
-                        continue
+                    if param and spec and _is_described(name, param, spec):
+                        beside = [v for key, v in _scalars(step.call.args) if key != name and shown.holds(v)]
+                        if _is_count(value, gold.steps[:n], spec) or _is_made(value, name, param, spec, beside):
+                            continue
                     # a call that failed on its way reached the world when it was repeated
                     inner = step.inner or next((s.inner for s in gold.steps if s.call == step.call and s.inner), ())
                     behind = [v for call, _ in inner for n, v in _scalars(call.args) if n == name]
@@ -213,6 +221,12 @@ def _unshown(task: Task, gold: Walk) -> Iterable[Unshown]:
 def _is_described(name: str, param: Param, spec: ToolSpec) -> bool:
     """Does a description say anything of a parameter?"""
     return bool(param.doc) or bool({*name.lower().split("_")} & legends.stems(spec.doc))
+
+
+def _is_made(value: Any, name: str, param: Param, spec: ToolSpec, beside: Sequence[Any]) -> bool:
+    """Does a description say how to make it of the other arguments, which were shown?"""
+    about = [part for part in legends.SENTENCE.split(spec.doc) if {*name.lower().split("_")} & legends.stems(part)]
+    return str(value) in legends.made_of(" ".join([param.doc, *about]), beside)
 
 
 def _is_count(value: Any, steps: Sequence[Step], spec: ToolSpec) -> bool:
@@ -236,7 +250,7 @@ def _rows_in(content: Any) -> int:
 def _says_which(shown: _Shown, name: str, param: Param, spec: ToolSpec | None) -> bool:
     """Does something say whether a yes or a no is wanted: the request, a result, or a rule in a description?"""
     text = f"{param.doc} {spec.doc if spec else ''}".lower()
-    if re.search(r"\b(true|false|yes|no)\b", text):
+    if re.search(r"\b(true|false|yes|no|whether)\b", text):
         return True
     return any(shown.tells(word) for word in name.split("_") if len(word) > 2)
 

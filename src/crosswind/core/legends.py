@@ -53,7 +53,8 @@ FORMULAS: Mapping[str, tuple[Callable[[float], float], ...]] = {
     **dict.fromkeys(("negative", "negated", "minus", "sign", "opposite"), (lambda s: -s,)),
     **dict.fromkeys(("reciprocal", "inverse", "inverted"), (lambda s: 1 / s,)),
 }
-BASES: Mapping[str, int] = {"hexadecimal": 16, "hex": 16, "binary": 2, "octal": 8}
+BASES: Mapping[str, int] = {"hexadecimal": 16, "hex": 16, "binary": 2, "octal": 8, "ternary": 3, "duodecimal": 12}
+_BASE = re.compile(r"\b(?:base|radix)[ -]?(?:of )?(\d+|[a-z]+)\b|\bbase-?(\d+)\b", re.IGNORECASE)
 OTHERS = frozenset({"roman", "epoch", "unix"})  # ways of writing that need no constant
 CODECS: Mapping[str, Callable[[str], str]] = {  # by a part of the word that names it
     "base64|base-64|base 64": lambda text: base64.b64decode(text, validate=True).decode(),
@@ -108,7 +109,10 @@ class Legend:
         words = stems(text) | stems(key.replace("_", " "))
         if words & OTHERS:
             return True
-        if any(_in_base(str(r), BASES[w]) == meant for w in words & BASES.keys() for r in rivals):
+        bases = {BASES[w] for w in words & BASES.keys()} | {
+            int(n) for found in _BASE.finditer(text) for n in values.numbers(found[1] or found[2]) if 2 <= n <= 36
+        }
+        if any(_in_base(str(r), base) == meant for base in bases for r in rivals):
             return True
         figures = [n for r in rivals for n in ([r] if _is_number(r) else values.numbers(str(r)))]
         words |= set().union(*(stems(r) for r in rivals if isinstance(r, str)))
@@ -222,6 +226,32 @@ def counted(text: str, dates: Iterable[str]) -> set[str]:
         near = (start + timedelta(days) for days in range(-7, 15))
         out |= {day.isoformat() for day in near if day.weekday() in named} if named else set()
     return out
+
+
+_PART = re.compile(
+    r"\b(first|leading|initial|last|final|trailing)\s+(?:(\w+)\s+)?(character|letter|digit|symbol|sign|figure)s?\b",
+    re.IGNORECASE,
+)
+
+
+def made_of(text: str, sources: Iterable[Any]) -> Iterator[str]:
+    """What a text says to make of values: their last three characters, their length, the sum of their digits."""
+    low = text.lower()
+    parts = [
+        (m[1] in ("first", "leading", "initial"), values.numbers(m[2] or "one"), m[3]) for m in _PART.finditer(low)
+    ]
+    for source in map(str, sources):
+        digits = [c for c in source if c.isdigit()]
+        for is_head, count, what in parts:
+            held = {"digit": digits, "letter": [c for c in source if c.isalpha()]}.get(what, list(source))
+            n = int(count[0]) if count else 1
+            yield "".join(held[:n] if is_head else held[-n:])
+        if "length" in low or "number of character" in low:
+            yield str(len(source))
+        if "sum of" in low and "digit" in low:
+            yield str(sum(map(int, digits)))
+        if "backward" in low or "revers" in low:
+            yield source[::-1]
 
 
 def _leads(

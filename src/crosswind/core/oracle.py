@@ -136,20 +136,19 @@ def walk(
     plans: dict[int, list[ToolCall]] | None = None,
     seen: set[Key] | None = None,
     instead: Swap | None = None,
-    first: Sequence[ToolCall] = (),
+    aside: Sequence[ToolCall] = (),
+    at: int = 0,
 ) -> Walk:
     """Drive the family's solution through the layers, knowing every way round; `seen` collects the rows looked at.
 
-    With `instead`, each call of the solution is made as that gives it. The calls of `first` are made before it begins.
+    With `instead`, each call of the solution is made as that gives it. The calls `aside` are made before its `at`th.
 
     The world is fenced: a tool that reads or writes what it does not declare raises `Unfair`.
     """
     session = Session.of(domain.prepare(task, layers), task, layers, fenced=True)
     session.world.state.seen = seen
-    for call in first:
-        session.call(call)
     oracle = _Oracle(session, plans or {})
-    oracle.instead = instead
+    oracle.instead, oracle.aside, oracle.at = instead, aside, at
     try:
         end = oracle.run()
     except (CrosswindError, InfrastructureError):
@@ -230,6 +229,8 @@ class _Oracle:
         self.noted: list[tuple[int, Any]] = []
         self.told: list[Told] = []
         self.instead: Swap | None = None
+        self.aside: Sequence[ToolCall] = ()
+        self.at = self.sent = 0
         self.ways: list[StepOf] = [*workarounds(session, plans)]
 
     def through(self) -> Send:
@@ -311,6 +312,9 @@ class _Oracle:
     def _send(self, call: ToolCall) -> ToolResult:
         if self.instead:
             call = self.instead(call)
+        for call_aside in self.aside if self.sent == self.at else ():
+            self.session.call(call_aside)
+        self.sent += 1
         for _ in range(RETRIES + 1):
             if len(self.session.steps) >= self.family.longest_walk:
                 raise Unfair("budget", f"the way round takes more than {self.family.longest_walk} steps")
@@ -507,10 +511,10 @@ class Walks:
         self.count += 1
         return walk(self.domain, self.shifted, self.layers, self.plans(n), instead=swap(call, other))
 
-    def after(self, first: Sequence[ToolCall]) -> Walk:
-        """Gold by somebody who made other calls before."""
+    def aside(self, calls: Sequence[ToolCall], at: int = 0) -> Walk:
+        """Gold by somebody who makes other calls before it begins, or before its `at`th call."""
         self.count += 1
-        return walk(self.domain, self.shifted, self.layers, self.plans(len(self.layers)), first=first)
+        return walk(self.domain, self.shifted, self.layers, self.plans(len(self.layers)), aside=calls, at=at)
 
     def under(self, layer: Perturbation) -> Walk:
         """Gold with one more layer on top, which leaves the task as it is."""

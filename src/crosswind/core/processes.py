@@ -24,6 +24,7 @@ from crosswind.core.domain import Domain
 from crosswind.core.drawing import draw_unaudited
 from crosswind.core.footprints import collect, fitting
 from crosswind.core.oracle import Walk, walk
+from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import LOADERS, domains, perturbations, resolve
 from crosswind.core.types import Step, Task, ToolCall
 
@@ -57,7 +58,8 @@ def _compared(origin: str, sort: str, name: str) -> str:
     for here, what in _prints(sort, name):
         if what in told and told[what].pop(0) != here:
             return (
-                f"{what} in another process, on another day: do not use hash(), id(), the order of a set or the clock"
+                f"{what} in another process, on another day: do not use hash(), id(), the order of a set, the clock or "
+                "the times of files"
             )
     return ""
 
@@ -71,7 +73,7 @@ def tell(origin: str, sort: str, name: str) -> None:
 
 
 def _another_day() -> None:
-    """Let the clocks that code imports from here on be ahead by some months."""
+    """Let the clocks that code imports from here on, and the times of files, be ahead by some months."""
     ahead = datetime.timedelta(days=100, hours=5)
     real_time = time.time
 
@@ -92,6 +94,15 @@ def _another_day() -> None:
     for name in ("localtime", "gmtime", "ctime"):
         setattr(time, name, partial(_at_that_time, getattr(time, name)))
     vars(datetime).update(datetime=Later, date=LaterDate)
+    real_stat = os.stat
+
+    def stat(*args: Any, **options: Any) -> os.stat_result:
+        found = real_stat(*args, **options)
+        later = {f"st_{kind}time": getattr(found, f"st_{kind}time") + ahead.total_seconds() for kind in "amc"}
+        exact = {f"{name}_ns": int(seconds * 10**9) for name, seconds in later.items()}
+        return os.stat_result((*found[:7], *map(int, later.values())), {**later, **exact})
+
+    vars(os)["stat"] = stat
 
 
 def _at_that_time(real: Callable[[float], Any], seconds: float | None = None) -> Any:
@@ -138,7 +149,9 @@ def _kind(kind: str) -> Iterator[tuple[str, str]]:
             try:
                 made += [
                     layer.model_dump_json()
-                    for layer in draw_unaudited(domain, domain.task(family, n), [kind], n).layers
+                    for layer in draw_unaudited(
+                        domain, domain.task(family, n), [(kind, 1 + n % len(SEVERITIES))], n
+                    ).layers
                 ]
             except CrosswindError as error:
                 made.append(type(error).__name__)

@@ -23,7 +23,7 @@ STATUS = frozenset({"status", "state", "standing"})  # columns whose values are 
 class Carried(dict[Key, "Row | None"]):
     """The rows that earlier episodes left. They never change, so what follows from them is worked out once."""
 
-    __slots__ = ("fenced", "fenced_tables", "known", "tables")
+    __slots__ = ("indexes", "tables")
 
     def __init__(self, rows: Mapping[Key, Row | None]) -> None:
         super().__init__(rows)
@@ -31,9 +31,20 @@ class Carried(dict[Key, "Row | None"]):
         for (table, id), row in rows.items():
             if row is not None:
                 self.tables.setdefault(table, []).append((id, row))
-        self.fenced: dict[frozenset[str], dict[Key, Row | None]] = {}  # as `DerivedRows.fenced`
-        self.fenced_tables: dict[tuple[frozenset[str], str], list[tuple[str, Row]]] = {}
-        self.known: dict[object, Any] = {}  # what follows from these rows and those of a seed
+        self.indexes: dict[object, dict[Any, list[str]]] = {}
+
+    def index(
+        self, world: object, table: str, column: str, seeded: Callable[[Key], Row | None]
+    ) -> dict[Any, list[str]]:
+        """Ids of a table by the values that a column has, or had before any episode, in the order of writing."""
+        key = world, table, column
+        if key not in self.indexes:
+            found: dict[Any, list[str]] = {}
+            for id, row in self.tables.get(table, ()):
+                for held in dict.fromkeys((row[column], (seeded((table, id)) or row)[column])):
+                    found.setdefault(held, []).append(id)
+            self.indexes[key] = found
+        return self.indexes[key]
 
 
 NOTHING_CARRIED = Carried({})
@@ -113,20 +124,26 @@ class State:
             return []
         return [(key[1], row) for key, row in self.overlay.items() if key[0] == table and row is not None]
 
-    def later(self, table: str) -> Sequence[tuple[str, Row]]:
-        """Rows of a table that earlier episodes left or that were written, as they are now."""
+    def later(self, table: str, column: str, value: Any) -> Sequence[tuple[str, Row]]:
+        """Rows of a table that earlier episodes left or that were written, as they are now.
+
+        Of those that earlier episodes left, only rows whose column has this value now, or had it before any episode.
+        """
         if not self.carried:
-            return self.written(table)
-        written = [key for key in self.overlay if key[0] == table]
-        if self.edits is self.carried and self.carried.keys().isdisjoint(written):
-            left = self._left(table)
-            return [*left, *self.written(table)] if written else left
-        ids = dict.fromkeys(key[1] for key in (*self.carried, *self.overlay) if key[0] == table)
+            return self.written(table) if self.overlay else ()
+        if self.edits is self.carried:
+            self._look(table, column)
+            world = self.seed, self.size, self.split
+            ids = self.carried.index(world, table, column, self._derived).get(value, [])
+        else:
+            ids = [key[1] for key in self.carried if key[0] == table]
+        if self.overlay:
+            ids = [*dict.fromkeys((*ids, *(key[1] for key in self.overlay if key[0] == table)))]
         rows = ((id, self._now((table, id))) for id in ids)
         return [(id, row) for id, row in rows if row is not None]
 
-    def _left(self, table: str) -> Sequence[tuple[str, Row]]:
-        return self.carried.tables.get(table, ())
+    def _look(self, table: str, column: str) -> None:
+        """A running tool looks for rows by a column."""
 
     def _now(self, key: Key) -> Row | None:
         return self.overlay[key] if key in self.overlay else self.edits[key]
@@ -134,6 +151,10 @@ class State:
     def seeded(self, table: str, id: str) -> Row | None:
         """The row before any earlier episode."""
         return self._derived((table, id)) if (table, id) in self.carried else self.start(table, id)
+
+    def derived(self, table: str, id: str) -> Row | None:
+        """The row as the seed gives it."""
+        return self._derived((table, id))
 
     def _derived(self, key: Key) -> Row | None:
         row = self.cache.get(key, MISSING)
@@ -145,15 +166,6 @@ class State:
     def changes(self) -> Changes:
         """What differs from the start."""
         return {key: row for key, row in self.overlay.items() if row != self.start(*key)}
-
-    def as_left(self, key: object, work_out: Callable[[], T]) -> T | None:
-        """What follows from the world as earlier episodes left it, worked out once; None once it is written to."""
-        if not self.carried or self.edits is not self.carried or self.overlay:
-            return None
-        known, key = self.carried.known, (self.seed, self.size, self.split, self.reads, key)
-        if key not in known:
-            known[key] = work_out()
-        return cast(T, known[key])
 
     def unchanged(self, key: object, work_out: Callable[[], tuple[T, frozenset[Key]]]) -> T | None:
         """What follows from rows that are as the seed gives them, worked out once for each world, with those rows.
@@ -220,10 +232,12 @@ def _fenced(row: Row | None, table: str, reads: frozenset[str]) -> Row | None:
 class DerivedRows(dict[Key, Any]):
     """The rows that a seed gives, as far as they were asked for. They never change, so fenced copies are kept too."""
 
-    __slots__ = ("fenced", "known")
+    __slots__ = ("copies", "fenced", "known")
 
     def __init__(self) -> None:
         super().__init__()
+        # fenced copies of rows that episodes left in this world, by identity; the row is held, so that it lasts
+        self.copies: dict[tuple[frozenset[str], str], dict[int, tuple[Row, Row | None]]] = {}
         self.known: dict[object, tuple[Any, frozenset[Key]]] = {}  # what follows from some of them, and which
         self.fenced: dict[frozenset[str], dict[Key, Row]] = {}  # by what the tool declares
 
@@ -312,14 +326,9 @@ class FencedState(State):
     def _held(self, key: Key) -> Row | None:
         return self.edits[key] if key in self.edits else self._derived(key)
 
-    def _left(self, table: str) -> Sequence[tuple[str, Row]]:
-        rows, reads = super()._left(table), self._reads
-        if reads is None:
-            return rows
-        known = self.carried.fenced_tables
-        if (reads, table) not in known:
-            known[reads, table] = [(id, self._edited((table, id)) or {}) for id, _ in rows]
-        return known[reads, table]
+    def _look(self, table: str, column: str) -> None:
+        if self._reads is not None and f"{table}.{column}" not in self._reads and table in self.carried.tables:
+            _Unread(f"{table}.{column}").look()
 
     def _now(self, key: Key) -> Row | None:
         if self._reads is not None and key not in self.overlay:
@@ -330,14 +339,14 @@ class FencedState(State):
     def _edited(self, key: Key) -> Row | None:
         """An edited row as the running tool may look at it."""
         row, reads = self.edits[key], self._reads
-        if reads is None:
+        if reads is None or row is None:
             return row
-        if self.edits is not self.carried:
+        if self.edits is not self.carried or not isinstance(self._cache, DerivedRows):
             return _fenced(row, key[0], reads)
-        known = self.carried.fenced.setdefault(reads, {})
-        if key not in known:
-            known[key] = _fenced(row, key[0], reads)
-        return known[key]
+        copies = self._cache.copies.setdefault((reads, key[0]), {})
+        if (copy := copies.get(id(row))) is None:
+            copy = copies[id(row)] = row, _fenced(row, key[0], reads)
+        return copy[1]
 
     def seeded(self, table: str, id: str) -> Row | None:
         row = super().seeded(table, id)

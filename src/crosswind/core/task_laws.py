@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import combinations
 from random import Random
 from typing import Any, ClassVar, Literal
 
-from crosswind.base.errors import Unfair
+from crosswind.base.errors import CannotDraw, Unfair
 from crosswind.core.domain import Domain
 from crosswind.core.flow import once_each
 from crosswind.core.oracle import Walk, Walks, remembered, swap, walk
 from crosswind.core.perturbation import Memo, Perturbation, Rank, check_class
 from crosswind.core.session import MENTION, Session
-from crosswind.core.types import Axis, Key, Refusal, Step, Task, Tier, ToolCall, ToolResult, ToolSpec
+from crosswind.core.types import Axis, Key, Refusal, Split, Step, Task, Tier, ToolCall, ToolResult, ToolSpec
 from crosswind.text import values
 
 # ---------------------------------------------------------------- no ties
@@ -399,6 +401,30 @@ def _parts(stated: Mapping[str, Any], value: Any) -> Iterable[Agent]:
             if right and j - i < len(text):
                 yield f"repeats characters {i + 1} to {j} of the {key}", f"{part}."
                 yield f"repeats characters {i - len(text)} to {j - len(text) - 1} of the {key}", f"{part}."
+
+
+SHARE, MANY = 0.75, 40  # of so many tasks for which one answer may be right
+
+
+def varied(domain: Domain, family: str, tasks: Sequence[Task], split: Split) -> str:
+    """The answer that is right in three of four tasks of a family; empty: there is none."""
+
+    def answer(task: Task) -> str:
+        state = domain.state(task)
+        if task.refuse or not domain.family(task).reached(task, state, {}):
+            return ""
+        return str([(e.kind, e.value) for e in domain.family(task).answer(task, state, state)])
+
+    told = [answer(task) for task in tasks]
+    (best, count), *_ = Counter(told).most_common(1) or [("", 0)]
+    if not best or count < 0.6 * len(told):
+        return ""
+    with suppress(CannotDraw):
+        told += [answer(domain.task(family, n, split=split)) for n in range(len(told), MANY)]
+    count = told.count(best)
+    if count < SHARE * len(told):
+        return ""
+    return f"an agent that always answers the same passes {count} of {len(told)} tasks: let them differ more"
 
 
 def unguessable(domain: Domain, tasks: Iterable[Task], least: int = 12) -> str:

@@ -262,7 +262,7 @@ class Records:
         table = self.tables.bookings
         ids = self.numbered(state, who, self.ids.person, self.ids.booking, HELD)
         ids = [id for id in ids if state.row(table, id) is not None]
-        new = (id for id, row in state.later(table) if row[self.terms.who] == who)
+        new = (id for id, row in state.later(table, self.terms.who, who) if row[self.terms.who] == who)
         return [*ids, *(id for id in new if id not in ids)]
 
     def numbered(self, at: SeedLike, owner: str, owners: Numbering, ids: Numbering, count: int) -> list[str]:
@@ -281,8 +281,7 @@ class Records:
     def left(self, state: State, slot: str, room: int) -> int:
         """Room left: that of the row counts what the seed booked, so only later bookings move it."""
         t, table = self.terms, self.tables.bookings
-        moved = state.as_left("moved", lambda: self._moved(state))  # None: look at them all
-        for id, row in state.later(table) if moved is None else moved.get(slot, ()):
+        for id, row in state.later(table, t.slot, slot):
             before = state.seeded(table, id)
             if before is not None and before[t.slot] == slot and before[t.status] != t.cancelled:
                 room += before[t.need]
@@ -290,20 +289,12 @@ class Records:
                 room -= row[t.need]
         return room
 
-    def _moved(self, state: State) -> dict[str, list[tuple[str, Row]]]:
-        """Later bookings by the slots that they take or took."""
-        t, table, out = self.terms, self.tables.bookings, dict[str, list[tuple[str, Row]]]()
-        for id, row in state.later(table):
-            for slot in {row[t.slot], (state.seeded(table, id) or row)[t.slot]}:
-                out.setdefault(slot, []).append((id, row))
-        return out
-
     # -- numbers that stand for what they are made of
 
     def new_id(self, state: State, slot: str, who: str) -> str:
         """The id of a new booking, made of what is booked and of how often it was before."""
         t, table, ids = self.terms, self.tables.bookings, self.ids.booking
-        times = sum((row[t.slot], row[t.who]) == (slot, who) for _, row in state.later(table))
+        times = sum((row[t.slot], row[t.who]) == (slot, who) for _, row in state.later(table, t.slot, slot))
         return unused(
             lambda id: state.row(table, id) is not None, ids.prefix, ids.digits, self.verb, slot, who, times=times
         )
@@ -318,18 +309,27 @@ class Records:
 
     def things(self, state: State, group: str, kind: str) -> list[Thing]:
         """All things of a kind in a group."""
-        t, table = self.terms, self.tables.things
-        score, fee, column = t.score, t.fee, t.kind
-        return [
-            Thing(id, row["name"], row[score], row[fee])
-            for id in self.things_in(state, group) or ()
-            if (row := state.row(table, id)) and row[column] == kind
-        ]
+        known = state.unchanged(("things", group), lambda: self._seeded_things(state, group))
+        if known is not None:
+            return list(known.get(kind, ()))
+        rows = ((id, state.row(self.tables.things, id)) for id in self.things_in(state, group) or ())
+        return [self._thing(id, row) for id, row in rows if row and row[self.terms.kind] == kind]
+
+    def _seeded_things(self, state: State, group: str) -> tuple[dict[str, list[Thing]], frozenset[Key]]:
+        """The things that the seed gives a group by their kinds, and the rows that say so."""
+        table, out, ids = self.tables.things, dict[str, list[Thing]](), self.things_in(state, group) or ()
+        for id in ids:
+            if row := state.derived(table, id):
+                out.setdefault(row[self.terms.kind], []).append(self._thing(id, row))
+        return out, frozenset((table, id) for id in ids)
+
+    def _thing(self, id: str, row: Row) -> Thing:
+        return Thing(id, row["name"], row[self.terms.score], row[self.terms.fee])
 
     def one(self, state: State, id: str) -> Thing | None:
         """A thing by its id."""
         row = state.row(self.tables.things, id)
-        return Thing(id, row["name"], row[self.terms.score], row[self.terms.fee]) if row else None
+        return self._thing(id, row) if row else None
 
     def entries(self, state: State, thing: str) -> list[tuple[str, Row]]:
         """A thing's entries, with their ids."""
@@ -361,7 +361,7 @@ class Records:
     def bookings(self, state: State, who: str) -> Sequence[Booking]:
         """What a person holds or held."""
         t = self.terms
-        if all(row[t.who] != who for _, row in state.later(self.tables.bookings)):
+        if all(row[t.who] != who for _, row in state.later(self.tables.bookings, t.who, who)):
             held = state.unchanged(("bookings", who), lambda: self._seeded_bookings(state, who))
             if held is not None:
                 return held

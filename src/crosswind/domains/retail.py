@@ -311,7 +311,18 @@ class ReplaceUnits(Shop):
 
     def candidates(self, state: State, who: str, pinned: Mapping[str, Any]) -> Sequence[Booking] | None:
         live, quantity = self.records.live(state, who), pinned.get(self.t.need, FEWEST)
-        return [order for order in live if self.records.returnable(state, order, quantity)]
+        first = {order.date: order for order in reversed(live)}  # a request means the first order of a day
+        return [order for order in first.values() if self.is_replaceable(state, order, quantity)]
+
+    def is_replaceable(self, state: State, order: Booking, quantity: int) -> bool:
+        """May units of an order go back, and is there a lot for them on some later day, of two to choose from?"""
+        days = self.later(state, order)
+        if len(days) < 2 or not self.records.returnable(state, order, quantity):
+            return False
+        return any(self.fitting(state, order.thing, day, quantity) for day in days)
+
+    def later(self, state: State, order: Booking) -> list[str]:
+        return [date for date in self.records.dates(state) if date > order.date]
 
     def propose(self, rng: Random, state: State, split: Split) -> dict[str, Any] | None:
         who, _ = self.records.someone(rng, state)
@@ -319,7 +330,7 @@ class ReplaceUnits(Shop):
         if not live:
             return None
         order = rng.choice(live)
-        later = [date for date in self.records.dates(state) if date > order.date]
+        later = self.later(state, order)
         quantity = rng.randint(FEWEST, max(FEWEST, order.need))
         if len(later) < 2 or not self.records.returnable(state, order, quantity):
             return None

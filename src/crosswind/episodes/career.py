@@ -40,6 +40,13 @@ Told = dict[int, tuple[Value, How]]
 Carried = dict[str, dict[str, Any] | None]
 
 
+def check_once(what: str, names: Sequence[str]) -> None:
+    """Raise `ValueError` if a plan names something twice."""
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            raise ValueError(f"{what} name {name} twice; take one out")
+
+
 class CareerPlan(Model):
     """The length of careers, and what agents must remember in them."""
 
@@ -48,13 +55,15 @@ class CareerPlan(Model):
     domains: tuple[str, ...] = ()  # empty: all of ours; each has careers of its own
     split: Split = "test"
     levels: tuple[int, ...] = ()  # empty: all
-    episodes: int = Field(default=60, ge=8)
+    episodes: int = Field(default=60, ge=8, le=10_000)
     facts: tuple[str, ...] = ()  # families of dependency; empty: all that the domain has
     distances: tuple[int, ...] = DISTANCES  # episodes from a fact to its need, dealt in turn
     twists: tuple[Twist, ...] = ("plain", "superseded", "contradicted", "expired")
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        check_once("domains", self.domains)
+        check_once("facts", self.facts)
         for name in self.facts:
             if name not in BY_NAME:
                 raise ValueError(f"no fact {name!r}; facts are {', '.join(BY_NAME)}")

@@ -26,10 +26,11 @@ def judge_need(domain: Domain, chapters: Sequence[Chapter], n: int) -> None:
     """Check every law on episode `n`, which needs a fact. Raises `Unfair`."""
     task, recall = chapters[n]
     assert recall.need is not None
+    rival = ends_elsewhere(domain, task, recall.need)  # most proposals that are no good fail here, so it comes first
     told(domain, chapters, n, recall.need)
     unspoken(domain, task, recall, recall.need)
     twin(domain, chapters, n, recall.need)
-    depends(domain, task, recall.need)
+    certify(domain, rival)
 
 
 def told(domain: Domain, chapters: Sequence[Chapter], n: int, need: Need) -> None:
@@ -67,6 +68,11 @@ def unspoken(domain: Domain, task: Task, recall: Recall, need: Need) -> None:
 
 def depends(domain: Domain, task: Task, need: Need) -> None:
     """Depends: with the rival value the request can be met too, and in another way. Raises `Unfair`."""
+    certify(domain, ends_elsewhere(domain, task, need))
+
+
+def ends_elsewhere(domain: Domain, task: Task, need: Need) -> Task:
+    """The request with the rival value, which has an end and another one. Raises `Unfair`."""
     rival = complete(task, need, need.rival)
     family, state = domain.family(task), domain.state(task)
     ends = family.ends(rival, state)
@@ -74,7 +80,7 @@ def depends(domain: Domain, task: Task, need: Need) -> None:
         raise Unfair("depends", f"{need.fact} could not be {need.rival!r} here, so the request gives it away")
     if ends == family.ends(task, state) and family.told(rival, state) == family.told(task, state):
         raise Unfair("depends", f"with {need.fact} {need.rival!r} the request ends the same as with {need.value!r}")
-    certify(domain, rival)
+    return rival
 
 
 def twin(domain: Domain, chapters: Sequence[Chapter], n: int, need: Need) -> None:

@@ -1,4 +1,4 @@
-"""A finished episode as one line of JSON (the manifest of a run is in `runs/store.py`).
+"""A finished episode as one line of JSON (the manifest of a run is in `runs/manifest.py`).
 
 Everything that is reported later (metrics, diagnoses, pages) is computed from these lines and from the certificate,
 which is drawn again from the task and its layers.

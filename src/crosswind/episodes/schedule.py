@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, OrderedDict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import ceil
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from crosswind.base.errors import BadFile, CannotPerturb, CrosswindError
 from crosswind.core.domain import SIZE, Domain
@@ -179,14 +179,18 @@ class Deal:
             whole = ceil(most / len(deck.levels)) * len(deck.levels)
             self.tables[name] = _Table(deck, min(deck.round, whole), bisect_left(ours, name))
 
-    def __iter__(self) -> Iterator[Want]:
-        """The conditions in turn. The caller goes through what is offered to one and takes the first task that fits."""
-        heap = [(want.due, n) for n, want in enumerate(self.wants)]
+    def turns(self, domain: str = "") -> Iterator[tuple[float, int]]:
+        """When each turn comes, and the number of the condition that has it: the order of the suite.
+
+        The caller goes through what is offered to the condition and takes the first task that fits. Nothing in one
+        domain depends on another, so the turns of all domains are those of each, sorted.
+        """
+        heap = [(want.due, n) for n, want in enumerate(self.wants) if domain in ("", want.domain)]
         heapify(heap)
         while heap:
-            _, n = heappop(heap)
+            due, n = heappop(heap)
             want = self.wants[n]
-            yield want
+            yield due, n
             if want.got < want.wanted:
                 heappush(heap, (want.due, n))
 
@@ -326,6 +330,102 @@ class _Recent:
     clean: Walk | None = None
 
 
+D = TypeVar("D")  # a draw, or what stands for one that another process made
+
+
+@dataclass(frozen=True, slots=True)
+class DealtTurn(Generic[D]):
+    """A task that a condition took."""
+
+    due: float
+    want: int  # number of the condition in the deal
+    task_id: str
+    number: int  # of the task in the deck
+    refused: tuple[int, ...]  # numbers of the tasks before it to which the condition does not apply
+    drawn: D | None  # None: it is clean, or finished, or known
+    first: bool  # nobody took the task before, so its clean episode is due
+    given_up: tuple[int, ...]  # numbers of the conditions that found no task since the turn before
+
+    @property
+    def place(self) -> tuple[float, int]:
+        """Its place in the order of the suite."""
+        return self.due, self.want
+
+
+class TaskDealer:
+    """Deals the tasks of a suite, or of one of its domains, and draws what is not finished. Holds recent tasks only.
+
+    `known` says of some conditions and tasks whether the one applies to the other: these are not drawn.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        seed: int,
+        trials: int,
+        finished: Container[str],
+        *,
+        domain: str = "",
+        known: Mapping[tuple[int, int], bool] | None = None,
+    ) -> None:
+        self.seed, self.trials, self.finished, self.domain, self.known = seed, trials, finished, domain, known or {}
+        self.deal = Deal(suite, seed)
+        self.given_up: list[int] = []  # since the last turn
+        self._recent: OrderedDict[tuple[str, int], _Recent] = OrderedDict()
+
+    def __iter__(self) -> Iterator[DealtTurn[Drawn] | None]:
+        """The turns; None after a draw that failed, so that a caller can let others work."""
+        for due, n in self.deal.turns(self.domain):
+            yield from self._turn(due, n)
+
+    def _turn(self, due: float, n: int) -> Iterator[DealtTurn[Drawn] | None]:
+        """The next task to which a condition applies."""
+        want = self.deal.wants[n]
+        domain, condition = domains[want.domain], want.condition
+        refused: list[int] = []
+        for number in self.deal.offers(want):
+            dealt, drawn, applies = self._dealt(want.domain, number), None, self.known.get((n, number))
+            if applies is None and condition.stack and not self.is_finished(dealt.task.id, condition.name):
+                drawn = under(domain, condition, dealt.task, self.seed, dealt.clean, want=want)
+                applies = drawn is not None
+            if drawn is not None:
+                dealt.clean = drawn.certificate.clean
+            if applies is False:
+                refused.append(number)
+                yield None
+                continue
+            first = self.deal.take(want, number)
+            gone, self.given_up = tuple(self.given_up), []
+            yield DealtTurn(due, n, dealt.task.id, number, tuple(refused), drawn, first, gone)
+            return
+        self.given_up.append(n)
+
+    def is_finished(self, task: str, condition: str) -> bool:
+        """Are all trials of a task under a condition?"""
+        return all(key_of(task, condition, trial) in self.finished for trial in range(self.trials))
+
+    def clean(self, turn: DealtTurn[Drawn]) -> Drawn | None:
+        """The task of a turn without layers; None where it is unfair by itself, such as a tie."""
+        want = self.deal.wants[turn.want]
+        dealt = self._dealt(want.domain, turn.number)
+        try:
+            drawn = draw(domains[want.domain], dealt.task, (), self.seed, clean=dealt.clean)
+        except CannotPerturb as cannot:
+            if cannot.at_fault == "code":
+                raise
+            return None
+        dealt.clean = drawn.certificate.clean
+        return drawn
+
+    def _dealt(self, name: str, number: int) -> _Recent:
+        """The task of a number in the deck of a domain."""
+        found = self._recent.pop((name, number), None) or _Recent(self.deal.tables[name].deck.task(number))
+        self._recent[name, number] = found
+        if len(self._recent) > RECENT:
+            self._recent.popitem(last=False)
+        return found
+
+
 class Schedule:
     """The episodes of a suite in order, drawn when they are called for.
 
@@ -352,15 +452,15 @@ class Schedule:
         self.whole = False  # all were drawn
         self._counted = 0  # episodes of all shards so far
         self._owners: dict[str, int] = {}  # task -> its shard, where there are several
-        self._deal = Deal(suite, seed)
-        self._recent: OrderedDict[tuple[str, int], _Recent] = OrderedDict()
+        self._dealer = TaskDealer(suite, seed, trials, finished)
+        self.deal = self._dealer.deal
 
     @property
     def total(self) -> int:
         """How many episodes there are; an estimate until all were drawn."""
         if self.whole:
             return self.planned
-        more = sum(want.wanted - want.got for want in self._deal.wants) * self.trials
+        more = sum(want.wanted - want.got for want in self.deal.wants) * self.trials
         if self.limit is not None:
             more = min(self.limit - self._counted, more)
         return self.planned + ceil(more / self.shard[1])
@@ -369,7 +469,7 @@ class Schedule:
     def never_met(self) -> dict[str, str]:
         """Kinds that conditions consist of and that no task met, though all were looked at, each with the reason."""
         out: dict[str, str] = {}
-        asked = [(kind, want) for want in self._deal.wants for kind in want.condition.recipe.named()]
+        asked = [(kind, want) for want in self.deal.wants for kind in want.condition.recipe.named()]
         for kind in dict.fromkeys(kind for kind, _ in asked):
             wants = [want for one, want in asked if one == kind]
             if all(want.got >= want.wanted and not want.has_met(kind) for want in wants):
@@ -381,8 +481,8 @@ class Schedule:
     def never_played(self) -> dict[str, str]:
         """Kinds that conditions name, alone or in a `one_of`, and that no stack got, each with the reason."""
         out = self.never_met
-        for kind in dict.fromkeys(kind for want in self._deal.wants for kind in want.condition.recipe.options()):
-            wants = [want for want in self._deal.wants if kind in want.condition.recipe.options()]
+        for kind in dict.fromkeys(kind for want in self.deal.wants for kind in want.condition.recipe.options()):
+            wants = [want for want in self.deal.wants if kind in want.condition.recipe.options()]
             if kind in out or any(want.got < want.wanted or kind in want.met for want in wants):
                 continue
             whys = sum((want.whys.get(kind, Counter()) for want in wants), Counter[str]())
@@ -390,71 +490,62 @@ class Schedule:
         return out
 
     @property
-    def _full(self) -> bool:
+    def full(self) -> bool:
+        """Has it as many episodes as it may have?"""
         return self.limit is not None and self._counted >= self.limit
 
     def __iter__(self) -> Iterator[Episode | None]:
         """Episodes that are not finished; None after a draw that failed, so that a caller can let others work."""
-        for want in self._deal:
-            if self._full:
+        turns = iter(self._dealer)
+        while not self.full:
+            try:
+                turn = next(turns)
+            except StopIteration:
                 break
-            yield from self._next(want)
+            if turn is None:
+                yield None
+                continue
+            for condition, drawn, severity, trial in self.played(turn, partial(self._dealer.clean, turn)):
+                yield Episode(condition, turn.task_id, drawn, severity, trial)
         self.whole = True
 
-    def _next(self, want: Want) -> Iterator[Episode | None]:
-        """The next task to which a condition applies, under it; before it the clean episode, if that is missing."""
-        domain, condition = domains[want.domain], want.condition
-        for number in self._deal.offers(want):
-            dealt = self._dealt(want.domain, number)
-            task = dealt.task
-            drawn: Drawn | None = None
-            keys = partial(map, partial(key_of, task.id, condition.name), range(self.trials))  # any number of them
-            if condition.stack and not all(key in self.finished for key in keys()):
-                drawn = under(domain, condition, task, self.seed, dealt.clean, want=want)
-                if drawn is None:
-                    yield None
-                    continue
-                dealt.clean = drawn.certificate.clean
-            if self._deal.take(want, number):
-                yield from self._clean(domain, dealt)
-            for trial, key in enumerate(keys() if condition.stack else ()):
-                if self._count(task.id, key) and drawn:
-                    yield Episode(condition.name, task.id, drawn, condition.severity, trial)
+    def played(self, turn: DealtTurn[D], clean: Callable[[], D | None]) -> Iterator[tuple[str, D, int | None, int]]:
+        """Condition, draw, severity and trial of each episode of a turn; before its own the clean ones, if missing."""
+        if turn.first:
+            unshifted: D | None = None
+            for trial, due in self._due(turn.task_id, CLEAN):
+                # a limit counts fair episodes of all shards
+                if unshifted is None and (due or (self.limit is not None and self.shard[1] > 1)):
+                    unshifted = clean()
+                    if unshifted is None:  # the task is unfair by itself: it is passed over
+                        self.planned -= due
+                        self._counted -= 1
+                        break
+                if due and unshifted is not None:
+                    yield CLEAN, unshifted, None, trial
+        condition = self.deal.wants[turn.want].condition
+        for trial, due in self._due(turn.task_id, condition.name) if condition.stack else ():
+            if due and turn.drawn is not None:
+                yield condition.name, turn.drawn, condition.severity, trial
 
-    def _clean(self, domain: Domain, dealt: _Recent) -> Iterator[Episode]:
-        drawn: Drawn | None = None
-        for trial in range(self.trials):
-            due = self._count(dealt.task.id, key_of(dealt.task.id, CLEAN, trial))
-            if due or (self.limit is not None and self.shard[1] > 1):  # a limit counts fair episodes of all shards
-                try:
-                    drawn = drawn or draw(domain, dealt.task, (), self.seed, clean=dealt.clean)
-                except CannotPerturb as cannot:
-                    if cannot.at_fault == "code":
-                        raise
-                    self.planned -= due
-                    self._counted -= 1
-                    return  # a task that is unfair by itself, such as a tie: it is passed over
-                dealt.clean = drawn.certificate.clean
-                if due:
-                    yield Episode(CLEAN, dealt.task.id, drawn, trial=trial)
+    def _due(self, task: str, condition: str) -> Iterator[tuple[int, bool]]:
+        """Count the trials of a task under a condition: which of them are still to be played here?"""
+        return ((trial, self._count(task, key_of(task, condition, trial))) for trial in range(self.trials))
+
+    def _uncount(self, due: bool) -> None:
+        """Take an episode out that there is not: its task is unfair by itself, and is passed over."""
+        self.planned -= due
+        self._counted -= 1
 
     def _count(self, task: str, key: str) -> bool:
         """Count an episode; is it still to be played here?"""
-        if self._full:
+        if self.full:
             return False
         self._counted += 1
         if self.shard[1] > 1 and self._owners.setdefault(task, len(self._owners) % self.shard[1] + 1) != self.shard[0]:
             return False
         self.planned += 1
         return key not in self.finished
-
-    def _dealt(self, name: str, number: int) -> _Recent:
-        """The task of a number in the deck of a domain."""
-        found = self._recent.pop((name, number), None) or _Recent(self._deal.tables[name].deck.task(number))
-        self._recent[name, number] = found
-        if len(self._recent) > RECENT:
-            self._recent.popitem(last=False)
-        return found
 
 
 def require_applicable(suite: Suite, seed: int) -> None:

@@ -25,7 +25,7 @@ from crosswind.core.registry import Registry, domains, perturbations
 from crosswind.core.release import Release, evolve
 from crosswind.core.types import Key, Model, Row, Split, Task, ToolSpec
 from crosswind.episodes import suite
-from crosswind.episodes.career import CareerPlan
+from crosswind.episodes.career import CareerPlan, check_once
 from crosswind.episodes.schedule import Deck, Episode, StreamMark
 from crosswind.episodes.suite import Suite, suites
 
@@ -53,17 +53,20 @@ class StreamPlan(Model):
     domains: tuple[str, ...] = ()  # empty: all; each has streams of its own
     split: Split = "test"
     levels: tuple[int, ...] = ()  # empty: all
-    episodes: int = Field(default=120, ge=1)  # of one stream
-    releases: int = Field(default=4, ge=0)  # after the first, which is the canonical interface
+    episodes: int = Field(default=120, ge=1, le=1_000_000)  # of one stream
+    releases: int = Field(default=4, ge=0, le=1_000)  # after the first, which is the canonical interface
     schedule: Literal["abrupt", "gradual", "recurring", "cascading", "earned"] = "abrupt"
     kinds: Kinds = ("semantic_rename:2", "parameter_rename:2", "key_rename:1", "redirection:2", "envelope:1")
     announced: bool = False  # tools that will redirect say so one release before
-    drift: Kinds = ()  # kinds of request style, drawn for each request,
-    drift_share: float = Field(default=0.5, ge=0, le=1)  # which reach this share at the end of the stream
+    drift: Kinds = ()  # kinds of request style, drawn for each request
+    # the share of requests in such a style at the end of the stream; it grows up to there
+    drift_share: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
     changelog: Changelog = "hidden"
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
+        check_once("domains", self.domains)
+        check_once("kinds", [parse_kind(text)[0] for text in self.kinds])
         for text in self.kinds:
             cls = perturbations[parse_kind(text)[0]]
             if cls.axis == "query" or cls.goal == "refuse":
@@ -319,6 +322,8 @@ def load_suite(name: str) -> Suite:
 
 def load_plan(name: str) -> Plan:
     """A stream or career by its name, or from a YAML file; `facts`, `distances` or `twists` make a file a career."""
+    if name in suites and name not in plans:
+        raise UnknownName(f"{name!r} is a suite, whose episodes stand alone; play it with `crosswind run {name}`")
     if name in plans or not name.endswith((".yaml", ".yml")):
         return plans[name]
     document = read(name)
@@ -332,6 +337,10 @@ def load_plan(name: str) -> Plan:
 
 def with_changes(plan: P, changes: Mapping[str, object]) -> P:
     """A plan with other values. Raises `CrosswindError` if they do not go together."""
+    if "changelog" in changes and isinstance(plan, CareerPlan):
+        raise CrosswindError(
+            f"{plan.name} is a career, whose interface has no releases to tell of; leave out the changelog"
+        )
     try:
         return cast(P, type(plan).model_validate({**plan.model_dump(), **changes}))
     except ValidationError as error:

@@ -383,6 +383,11 @@ def _stream_tests(records: Sequence[Told], min_stability: float | None, max_reco
     streams = streams_of(records)
     if not streams:
         raise CrosswindError("min_stability and max_recovery judge streams, and this run has none; leave them out")
+    if not any(any(changes_of(stream)) for stream in streams.values()):
+        raise CrosswindError(
+            "min_stability and max_recovery judge what comes after a change of the interface, and that of this run "
+            "never changes; leave them out"
+        )
     out = []
     if min_stability is not None:
         still = [(name, r.passed) for name, stream in streams.items() for r in stream if stable(r)]
@@ -390,7 +395,8 @@ def _stream_tests(records: Sequence[Told], min_stability: float | None, max_reco
     if max_recovery is not None:
         times = [(name, change.recovery) for name, stream in streams.items() for change in changes_of(stream)]
         back = [(name, time is not None and time <= max_recovery) for name, time in times]
-        out.append(_over_streams(RECOVERY_RULE, f"back {max_recovery} episodes after a change", RECOVERED, back))
+        within = f"back {formats.many(max_recovery, 'episode')} after a change"
+        out.append(_over_streams(RECOVERY_RULE, within, RECOVERED, back))
     return out
 
 

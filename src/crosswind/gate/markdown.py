@@ -1,6 +1,6 @@
 """The gate as Markdown, for the summary page of a CI system, and the cells of its table.
 
-Nothing in the Markdown is markup but ours.
+Nothing in the Markdown is markup but ours. `cli/gate.py` writes the file.
 """
 
 from __future__ import annotations

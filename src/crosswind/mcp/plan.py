@@ -1,4 +1,7 @@
-"""What the proxy does to a server: the layers it applies, and the repairs it makes for its client."""
+"""What the proxy does to a server: the layers it applies, and the repairs it makes for its client.
+
+Which tools and kinds a stack takes is decided in `live.py`.
+"""
 
 from __future__ import annotations
 

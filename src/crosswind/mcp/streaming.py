@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from crosswind.base.errors import BadFile, CannotPerturb, CrosswindError
 from crosswind.base.files import replace_file
 from crosswind.base.yaml_files import complaint
 from crosswind.core.draw import Drawn, parse_kind
 from crosswind.core.oracle import Walks
+from crosswind.core.perturbation import load_layers
 from crosswind.core.release import Release, evolve
 from crosswind.core.types import Model
 from crosswind.episodes.career import CareerPlan
@@ -37,6 +39,20 @@ class Releases(Model):
     seed: int
     releases: tuple[Release, ...]
     notices: tuple[str, ...]  # what the changelog says of each
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        wanted = self.plan.releases + 1
+        if [release.version for release in self.releases] != [*range(1, wanted + 1)]:
+            raise ValueError(f"expected the releases 1 to {wanted} in turn")
+        if len(self.notices) != wanted:
+            raise ValueError(f"there are {len(self.notices)} notices; expected {wanted}, one for each release")
+        for release in self.releases:
+            try:
+                load_layers(list(release.layers), release.name)
+            except CrosswindError as error:
+                raise ValueError(str(error)) from None
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,11 +41,12 @@ PUBLISHED: Mapping[str, Tier] = {  # kinds whose tier is another one by the publ
                 "dependency_inversion",
                 "verification_code",
                 "confirm_before_write",
+                "tool_catalogue",
             ),
         ),
         "interaction",
     ),
-    **dict.fromkeys(("underspecified", "ambiguous", "changed_mind"), "reasoning"),
+    **dict.fromkeys(("underspecified", "ambiguous", "changed_mind", "several_changes", "goal_switch"), "reasoning"),
 }
 GROUP_OF: Mapping[str, Callable[[Told], str | None]] = {  # None where there is none: a stack has no tier
     "all": lambda r: "all",

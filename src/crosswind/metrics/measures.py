@@ -16,9 +16,9 @@ from crosswind.core.oracle import Walk, Walks
 from crosswind.core.perturbation import load_layers
 from crosswind.core.registry import domains, perturbations
 from crosswind.core.types import TALK, Model, Task, ToolCall, ToolSpec
-from crosswind.episodes.brief import Told
+from crosswind.episodes.brief import Brief, Told
 from crosswind.episodes.play import step_data
-from crosswind.episodes.record import Record, base_task
+from crosswind.episodes.record import Record, Usage, base_task
 
 Steps = Sequence[Mapping[str, Any]]
 Specs = Mapping[str, ToolSpec]
@@ -268,16 +268,21 @@ def averaged(records: Iterable[Told], measures: Mapping[str, Measures] | None = 
         false_success_rate=per_episode(lambda m: m.false_success),
         wrong_answer_rate=per_episode(lambda m: m.wrong_answer),
         turns=_mean([turns(r) for r in played]),
-        input_tokens=_mean([r.usage.input_tokens for r in played if r.usage.input_tokens is not None]),
-        output_tokens=_mean([r.usage.output_tokens for r in played if r.usage.output_tokens is not None]),
-        seconds=_mean([r.usage.seconds for r in played]),
-        cost=_mean([r.usage.cost for r in played if r.usage.cost is not None]),
+        input_tokens=_mean([n for r in played if (n := spent(r).input_tokens) is not None]),
+        output_tokens=_mean([n for r in played if (n := spent(r).output_tokens) is not None]),
+        seconds=_mean([spent(r).seconds for r in played]),
+        cost=_mean([cost for r in played if (cost := spent(r).cost) is not None]),
     )
+
+
+def spent(record: Told) -> Usage | Brief:
+    """What has the fields of an episode's usage: briefs have them themselves, and of many none is made."""
+    return record if isinstance(record, Brief) else record.usage
 
 
 def turns(record: Told) -> int:
     """Turns of the agent: its requests to a model, or where none were counted its steps and its final message."""
-    return record.usage.requests or record.length + (record.ended != "budget")
+    return spent(record).requests or record.length + (record.ended != "budget")
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -307,7 +307,8 @@ def summary(
     counted, against = sides(every), triviality(every, trivial)
     groupings: dict[By, None] = dict.fromkeys((*by, "all"))
     groups = {b: grouped(kept, b) for b in groupings}
-    found = {name: drops(every, name) for name in groupings}
+    paired = pairs(every)
+    found = {name: grouped_drops(paired, name) for name in groupings}
     over_all = found["all"].get("all")
     taken: Mapping[str, Measures] = measures if isinstance(measures, Mapping) else {}
     if measures is True:

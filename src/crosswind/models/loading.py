@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from crosswind.base.errors import CrosswindError
 from crosswind.models import adapters, weights
+from crosswind.models.adapters import ABOUT
 from crosswind.models.remote import sdk
 from crosswind.models.spec import EMBEDDED
 
-ABOUT = "crosswind.json"  # beside what was trained here
 WANTED = f"give a model's folder, a .gguf file, {EMBEDDED!r} or a name that transformers knows"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # what transformers would look up elsewhere; the rest is a path
 

@@ -17,7 +17,7 @@ from crosswind.core.types import Message, Param, Request, Tools, ToolSpec
 from crosswind.models.parsing import arguments, clean, parse
 from crosswind.models.prompts import NOTHING, Script, begins, encoder, neutral, script_of, specials
 
-Protocol = Literal["text", "native"]
+Protocol = Literal["text", "quoted", "native"]
 Chat = list[dict[str, Any]]
 SYSTEM, USER = "text1text", "text2text"
 OTHERWISE = "use protocol: text, or set tokenizer.chat_template to one that does"
@@ -25,8 +25,8 @@ OTHERWISE = "use protocol: text, or set tokenizer.chat_template to one that does
 
 def script_for(tokenizer: Any, protocol: Protocol, name: str = "") -> Script:
     """How a conversation is put into tokens. Raises `CrosswindError` where the template cannot do it."""
-    if protocol == "text":
-        return script_of(tokenizer)
+    if protocol != "native":
+        return script_of(tokenizer, quoted=protocol == "quoted")
     return _native(tokenizer, str(tokenizer.chat_template or ""), name)
 
 

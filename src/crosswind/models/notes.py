@@ -76,6 +76,9 @@ class NotesAgent(WrappedAgent):
         text = request.args.get("text") if isinstance(request.args, dict) else None
         if not isinstance(text, str):
             return json.dumps({"error": "bad_arguments", "message": "'text' must be a string"})
+        if text.encode("utf-8", "ignore").decode() != text:
+            why = "'text' has half of a surrogate pair, which is no character; send whole characters"
+            return json.dumps({"error": "bad_arguments", "message": why})
         if len(text) > self.size:
             why = f"the notes would have {len(text):,} characters; at most {self.size:,} fit, and nothing was changed"
             return json.dumps({"error": "too_long", "message": why})

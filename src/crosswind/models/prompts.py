@@ -35,22 +35,34 @@ def signature(tool: ToolSpec) -> str:
     return f"{call_form(tool)}: {tool.doc}"
 
 
-def call_form(tool: ToolSpec, known: Mapping[str, bool] | None = None) -> str:
-    """How a tool is called: its line as far as the description; with `known`, whether each argument is known."""
-    params = [f"{name}{'' if p.required else '?'}{_type(p)}" for name, p in tool.params.items()]
+@once_each()
+def quoted_signature(tool: ToolSpec) -> str:
+    """The same line with every name in quotes."""
+    return f"{call_form(tool, quoted=True)}: {tool.doc}"
+
+
+def call_form(tool: ToolSpec, known: Mapping[str, bool] | None = None, *, quoted: bool = False) -> str:
+    """How a tool is called: its line as far as the description; with `known`, whether each argument is known.
+
+    A name in quotes has the same tokens as in a call. Without, it often has others: a word after a space is cut another
+    way than one after a quotation mark, so that a small model has to know how a word is spelt before it can copy it.
+    """
+    mark = '"' if quoted else ""
+    params = [f"{mark}{name}{mark}{'' if p.required else '?'}{_type(p, mark)}" for name, p in tool.params.items()]
     if known is not None:
         params = [f"{said} {'yes' if known[name] else 'no'}" for said, name in zip(params, tool.params, strict=True)]
-    return f"{tool.name}({', '.join(params)})"
+    return f"{mark}{tool.name}{mark}({', '.join(params)})"
 
 
-def _type(param: Param) -> str:
-    kind = "|".join(param.enum) or ("" if param.type == "string" else param.type)
+def _type(param: Param, mark: str = "") -> str:
+    kind = "|".join(f"{mark}{value}{mark}" for value in param.enum) or ("" if param.type == "string" else param.type)
     return (f": {kind}" if kind else "") + (f" ({param.doc})" if param.doc else "")
 
 
-def with_tools(policy: str, tools: Tools) -> str:
+def with_tools(policy: str, tools: Tools, *, quoted: bool = False) -> str:
     """The system message of a model that writes its calls as text."""
-    listed = "\n".join(f"- {signature(tool)}" for tool in tools)
+    line = quoted_signature if quoted else signature
+    listed = "\n".join(f"- {line(tool)}" for tool in tools)
     rules = RULES + (BY_FINISH if FINISH_SPEC in tools else IN_WORDS)
     return f"{policy}\n\nTools (arguments are strings unless marked):\n{listed}\n\n{rules}".strip()
 
@@ -83,12 +95,12 @@ def spoken(message: Message) -> str:
     return message.content
 
 
-def as_text(chat: Sequence[Message], tools: Tools) -> list[dict[str, Any]]:
+def as_text(chat: Sequence[Message], tools: Tools, *, quoted: bool = False) -> list[dict[str, Any]]:
     """The conversation for a model without native tools: roles and plain content, results as the user's turns."""
     out: list[dict[str, Any]] = []
     for message in chat:
         role = "user" if message.role == "tool" else message.role
-        content = with_tools(message.content, tools) if role == "system" else spoken(message)
+        content = with_tools(message.content, tools, quoted=quoted) if role == "system" else spoken(message)
         if out and out[-1]["role"] == role == "user":
             out[-1]["content"] += f"\n{content}"
         else:
@@ -130,8 +142,8 @@ class Script:
     parts together are what the whole would give; and the agent's turns are cut where it begins and stops to write.
     """
 
-    def __init__(self, tokenizer: Any, *, name: str = "") -> None:
-        self._encode = encoder(tokenizer)
+    def __init__(self, tokenizer: Any, *, name: str = "", quoted: bool = False) -> None:
+        self._encode, self._quoted = encoder(tokenizer), quoted
         special = specials(tokenizer)
         self.before, self.to_user, self.to_agent, self.after = _glue(tokenizer, special, name)
         mark = begins(self.after, special)
@@ -147,7 +159,7 @@ class Script:
 
     def system(self, policy: str, tools: Tools) -> list[int]:
         """The first turn."""
-        return list(self._system(self.before + self.inert(with_tools(policy, tools))))
+        return list(self._system(self.before + self.inert(with_tools(policy, tools, quoted=self._quoted))))
 
     def user(self, text: str, *, first: bool = False) -> list[int]:
         """The prompt, up to where the model begins to write; `first`: right after the system's turn."""
@@ -176,13 +188,13 @@ class Script:
 
 
 @lru_cache(maxsize=8)
-def _script(tokenizer: Any, template: str) -> Script:
-    return Script(tokenizer)
+def _script(tokenizer: Any, template: str, quoted: bool) -> Script:
+    return Script(tokenizer, quoted=quoted)
 
 
-def script_of(tokenizer: Any) -> Script:
+def script_of(tokenizer: Any, *, quoted: bool = False) -> Script:
     """The script of a tokenizer of transformers, made once. Raises `CrosswindError` where it has none that serves."""
-    return _script(tokenizer, str(tokenizer.chat_template or ""))
+    return _script(tokenizer, str(tokenizer.chat_template or ""), quoted)
 
 
 def end_of(tokenizer: Any) -> int | None:

@@ -125,7 +125,7 @@ class RemoteModel:
         shown = strip_credentials(self.url)
         self.name = self.secrets.scrub(f"{self.provider}:{self.model}" + (f"@{shown}" if self.url != self.home else ""))
         self.price: Price | None = settings.price()
-        self.native = settings.protocol != "text"
+        self.native = settings.protocol in ("auto", "native")
         self.settings: dict[str, Any] = {
             "model": self.secrets.scrub(self.model),
             "base_url": shown,
@@ -209,7 +209,11 @@ class RemoteModel:
         self.ready()
         while True:
             native = self.native
-            body = self.body(chat, tools) if native else self.text_body(as_text(chat, tools))
+            body = (
+                self.body(chat, tools)
+                if native
+                else self.text_body(as_text(chat, tools, quoted=self.limits.protocol == "quoted"))
+            )
             weary = 1 if self.given_up >= WEARY else None
             try:
                 said = await persist(partial(self.request, body), self.limits, agent.rng, agent.retried, weary)

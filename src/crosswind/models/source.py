@@ -84,7 +84,9 @@ class AgentSettings(Model):
     max_tokens: int | None = Field(default=None, ge=1)  # of one reply; None: 1024 for a provider, 160 to 512 in process
     temperature: float | None = Field(default=None, ge=0)  # None: as the provider has it; in process: 0
     seed: int = 0  # of sampling in process, and of the jitter between attempts
-    protocol: Literal["auto", "native", "text"] = "auto"  # how tools are called; auto: natively where that works
+    protocol: Literal["auto", "native", "text", "quoted"] = (
+        "auto"  # how tools are called; auto: natively where that works
+    )
     constrain: Literal["", "menu", "seen"] = ""  # restrict a local model's calls to the tools shown; `constrained:`
     context: int = Field(default=0, ge=0)  # tokens of the window of a model in process; 0: as the model has it
     timeout: float = Field(default=120.0, gt=0)  # seconds for one request, from sending to the last byte

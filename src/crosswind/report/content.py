@@ -1,4 +1,5 @@
-"""What a report on a run says, as data: the summary, the verdict in words, a scale, and the episodes to open."""
+"""What a report on a run says, as data: the summary, the verdict in words, a scale, and the
+episodes to open, as `runs/analysis.py` chose them."""
 
 from __future__ import annotations
 

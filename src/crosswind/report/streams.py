@@ -26,6 +26,9 @@ def sentence(found: StreamSummary, agent: str) -> str:
     of = f"{formats.many(found.episodes, 'episode')} in {formats.many(found.streams, 'stream')}"
     out = f"{agent} passes {formats.percent(found.success.value)} of {of}"
     if (career := found.career) is not None:
+        if not career.dependent.n:
+            forfeited = formats.many(career.forfeited, "episode")
+            return f"{out}. No request needs something from an earlier one; {forfeited} forfeited."
         return (
             f"{out}: {formats.percent(career.independent.value)} of those that need no memory, and "
             f"{formats.percent(career.dependent.value)} of the {career.dependent.n} that need something from an "

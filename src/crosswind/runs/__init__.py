@@ -7,6 +7,7 @@ lines.py, segments.py    lines of episodes read back; sealed parts of a large ru
 baselines.py    scripted agents over a suite or on the episodes of a run
 reading.py      a stored episode beside its gold, and whether its world may be walked again
 cluster.py, spread_streams.py, ray_map.py    episodes, streams and other work on a Ray cluster
+far_draws.py    what actors of a cluster draw, put in the order of the suite
 analysis.py     all that a report needs, worked out once; comparison.py: several runs, paired
 ranking.py      many runs of one suite, the best first
 rescore.py      judge a stored run again; merge.py: put the shards of a run together

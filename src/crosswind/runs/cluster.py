@@ -1,8 +1,10 @@
 """Play the episodes of a run on a Ray cluster.
 
-The driver draws, certifies, counts, stops and alone writes the store. Actors play: each walks the certified way again,
-from the JSON of its layers, and plays nothing if that is not the driver's. An episode whose actor died goes to another
-actor, which it has for itself; if those die too, the agent kills them, and the episode ends as an exception of it.
+Actors deal, draw and certify, each some domains (`far_draws.py`), and play. The driver puts their turns in the order of
+the suite, counts, stops and alone writes the store. An episode is played where it was drawn, unless that actor has too
+much to do or died: another one walks the certified way again, from the JSON of its layers, and plays nothing if that is
+not the one that was certified. An episode whose actor died has the next actor for itself; if those die too, the agent
+kills them, and the episode ends as an exception of it.
 
 A message costs Ray about as much as a scripted agent needs for an episode, so episodes travel several at a time
 (`Outbox`). For agents that wait for a model the ends of a link wait for company only as long as nobody notices.
@@ -11,62 +13,34 @@ A message costs Ray about as much as a scripted agent needs for an episode, so e
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
-from collections import OrderedDict
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count
 from typing import Any
 
 from crosswind.base.errors import AgentException, CrosswindError, InfrastructureError, Unfair
 from crosswind.base.version import __version__
-from crosswind.core.certify import fingerprint, retrace
 from crosswind.core.domain import JUDGE
 from crosswind.core.draw import Drawn
-from crosswind.core.oracle import Walk, Walks
-from crosswind.core.perturbation import load_layers
-from crosswind.core.registry import domains
 from crosswind.core.types import Agent, Message, Tools
 from crosswind.episodes.brief import Brief
-from crosswind.episodes.record import task_of
-from crosswind.episodes.schedule import Episode
+from crosswind.episodes.schedule import Episode, Schedule
 from crosswind.models.source import AgentSettings, AgentSource
 from crosswind.models.spec import open_agent
+from crosswind.runs.far_draws import FarEpisode, FarTurn, Gone, RecentDraws, Seat, Sent, Table, far_episodes, retraced
 from crosswind.runs.ray_map import ATTEMPTS, PLUGINS, connect, find_modules
-from crosswind.runs.runner import PAUSES, Crash, play_episode
+from crosswind.runs.runner import PAUSES, Crash, play_episode, wait_for_us
 from crosswind.runs.store import as_line
 
 START = 120.0  # seconds for the first actor to start
 AHEAD = 128  # episodes that an actor of an agent that never waits has ready while it plays one
 TOGETHER = 32  # episodes in a message
 BRIEFLY, LONG = 0.01, 0.25  # seconds in which they gather, for agents that wait for a model and for those that never do
-SLACK = 4  # more episodes that an actor may have than another, to play a task whose clean walk it knows
-RECENT = 64  # draws that an actor keeps: the trials of one draw follow each other, and so do the draws over one task
-
-Way = tuple[str, str, str, str, str]  # domain, task, layers as JSON, proof, fingerprint of the certificate
-Sent = tuple[Way, str, int | None, int]  # with the condition, the severity and the trial
-
-
-@lru_cache(RECENT)
-def _clean(domain: str, task_id: str) -> Walk:
-    return Walks(domains[domain], task_of(domains[domain], task_id)).clean
-
-
-@lru_cache(RECENT)
-def _retraced(way: Way) -> Drawn:
-    name, task_id, layers, proof, expected = way
-    domain, stack = domains[name], load_layers(json.loads(layers), task_id)
-    task, clean = task_of(domain, task_id), _clean(name, task_id)
-    return Drawn(domain, task, stack, retrace(domain, task, stack, proof, expected, clean))
-
-
-def _way(drawn: Drawn) -> Way:
-    """What an actor needs to know of a draw."""
-    layers = json.dumps([layer.model_dump(mode="json") for layer in drawn.layers])
-    return drawn.domain.name, drawn.base.id, layers, drawn.certificate.proof, fingerprint(drawn.certificate)
+SLACK = 4  # more episodes that an actor may have than another, to play those that it drew itself
 
 
 def _playing(source: AgentSource) -> dict[str, Any]:
@@ -117,7 +91,10 @@ class Actor:
     ) -> None:
         find_modules(path, plugins)
         self.source = open_agent(agent, AgentSettings.model_validate(settings), ending)
-        self.play = partial(play_episode, seed=seed, seconds=seconds, repeats=repeats, pauses=pauses)
+        self.timed: dict[str, Any] = {}
+        self.play = partial(play_episode, seed=seed, seconds=seconds, repeats=repeats, pauses=pauses, timed=self.timed)
+        self.tables: dict[str, Table] = {}  # by domain
+        self.drawn = RecentDraws()
         self.free = asyncio.Semaphore(at_a_time)
         self.under_way: set[asyncio.Task[None]] = set()
         self.finished = Outbox(at_a_time)
@@ -125,6 +102,31 @@ class Actor:
     async def ready(self) -> dict[str, Any]:
         """What plays here, once the actor has started."""
         return _playing(self.source)
+
+    async def deal(
+        self, domain: str, most: int, seat: Seat | None
+    ) -> tuple[list[FarTurn], tuple[Gone, ...] | None, str]:
+        """The next turns in a domain; those that gave up after them if there are no more, and an error's words.
+
+        A seat begins a table, or goes on with one where another actor stopped.
+        """
+        turns: list[FarTurn] = []
+        try:
+            if seat is not None:
+                self.tables[domain] = Table(domain, seat, self.drawn)
+            while len(turns) < most:
+                await asyncio.sleep(0)  # episodes under way have their turn
+                began = time.monotonic()
+                turn = self.tables[domain].turn()
+                wait_for_us(self.timed, time.monotonic() - began)
+                if turn is not None:
+                    turns.append(turn)
+        except StopIteration as over:
+            return turns, over.value, ""
+        except Exception as error:  # as words: not every exception survives the way
+            told = str(error) if isinstance(error, CrosswindError) else f"{type(error).__name__}: {error}"
+            return turns, None, told
+        return turns, None, ""
 
     async def submit(self, episodes: Sequence[tuple[int, Sent]]) -> None:
         """Take episodes, each with a number, and play them in their order."""
@@ -137,13 +139,15 @@ class Actor:
         """What was finished since this was last asked: at least one episode."""
         return await self.finished.take()
 
-    async def _finish(self, number: int, episode: Sent) -> None:
+    async def _finish(self, number: int, sent: Sent) -> None:
         """Play an episode; whatever is raised goes to the driver, as data: not every exception survives the way."""
         async with self.free:
             try:
-                way, condition, severity, trial = episode
-                drawn = _retraced(way)
-                record = await self.play(Episode(condition, drawn.base.id, drawn, severity, trial), self.source)
+                way, condition, severity, trial = sent
+                drawn = self.drawn.find(way)
+                episode = Episode(condition, drawn.base.id, drawn, severity, trial)
+                record = await self.play(episode, self.source)
+                self.timed.pop(episode.key, None)
                 found: Any = (as_line(record), Brief.of(record))
             except Crash as crash:
                 found = {"crash": f"{type(crash.error).__name__}: {crash.error}", "by_agent": crash.by_agent}
@@ -175,7 +179,7 @@ class _Gone:
         pass
 
 
-class _ActorDied(Exception):
+class ActorDied(Exception):
     """The process that played an episode is gone."""
 
 
@@ -191,9 +195,9 @@ class Link:
         self.to_send = Outbox(at_a_time)
 
     async def play(self, episode: Sent) -> Any:
-        """What an episode comes to; raises `_ActorDied`."""
+        """What an episode comes to; raises `ActorDied`."""
         if not self.alive:
-            raise _ActorDied
+            raise ActorDied
         number, self.under_way[number] = next(self.numbers), (future := asyncio.get_running_loop().create_future())
         self.to_send.put(number, episode)
         try:
@@ -213,7 +217,7 @@ class Link:
             self.alive = False
             for future in self.under_way.values():
                 if not future.done():
-                    future.set_exception(_ActorDied())
+                    future.set_exception(ActorDied())
 
     async def _send(self) -> None:
         while True:
@@ -255,8 +259,7 @@ class RayPlayer:
         self.seed = seed
         self.options = {"num_cpus": 1, "num_gpus": gpus}
         self.links: list[Link] = []  # to the actors that answer
-        self.homes: OrderedDict[str, Link] = OrderedDict()  # task -> where it was played last
-        self.last: tuple[Drawn, Way] | None = None
+        self.slack = SLACK if each > 1 else TOGETHER
         self.running: set[asyncio.Task[None]] = set()
         self.starting = 0
         self.lost = 0  # actors that died
@@ -266,7 +269,7 @@ class RayPlayer:
     async def __aenter__(self) -> RayPlayer:
         for _ in range(self.wanted):
             self._start()
-        await self._some_actor()
+        await self.some_actor()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -279,14 +282,18 @@ class RayPlayer:
         if self.own:
             self.ray.shutdown()
 
-    async def play(self, episode: Episode) -> tuple[bytes, Brief]:
-        """Play an episode on the actor with the fewest, and again on one of its own if that one dies."""
-        sent = (self._way_of(episode.drawn), episode.condition, episode.severity, episode.trial)
+    def drawn(self, schedule: Schedule) -> AsyncIterator[FarEpisode]:
+        """The episodes of a schedule in its order, drawn by the actors."""
+        return far_episodes(schedule, self)
+
+    async def play(self, episode: FarEpisode) -> tuple[bytes, Brief]:
+        """Play an episode where it was drawn, or on the actor with the fewest; if that one dies, on one of its own."""
+        sent = (episode.way, episode.condition, episode.severity, episode.trial)
         for attempt in range(ATTEMPTS):
-            link = await (self._own_actor() if attempt else self._some_actor(episode.task_id))
+            link = await (self._own_actor() if attempt else self.some_actor(episode.where))
             try:
                 found = await link.play(sent)
-            except _ActorDied:
+            except ActorDied:
                 continue
             finally:
                 if attempt:
@@ -299,19 +306,15 @@ class RayPlayer:
             raise CrosswindError(found["error"])
         why = f"{ATTEMPTS} processes died while they played it, {ATTEMPTS - 1} of them with nothing else to play"
         gone = _Gone(self.source, f"ProcessDied: {why}; see the logs of Ray")
-        record = await play_episode(episode, gone, seed=self.seed)
+        drawn = retraced(episode.way)
+        here = Episode(episode.condition, drawn.base.id, drawn, episode.severity, episode.trial)
+        record = await play_episode(here, gone, seed=self.seed)
         return as_line(record), Brief.of(record)
-
-    def _way_of(self, drawn: Drawn) -> Way:
-        """The way of a draw, worked out once for its trials, which come one after the other."""
-        if self.last is None or self.last[0] is not drawn:
-            self.last = (drawn, _way(drawn))
-        return self.last[1]
 
     async def _own_actor(self) -> Link:
         """An actor that plays nothing else, so that whoever kills it is known, and kills nobody else's episode."""
         while True:
-            link = await self._some_actor()
+            link = await self.some_actor()
             link.taken = True
             try:
                 while link.under_way and link.alive:
@@ -323,8 +326,8 @@ class RayPlayer:
             if link.alive:
                 return link
 
-    async def _some_actor(self, task_id: str = "") -> Link:
-        """The actor with the fewest episodes; where it makes no difference, the one that has played this task."""
+    async def some_actor(self, home: Link | None = None) -> Link:
+        """The actor with the fewest episodes; where it makes little difference, this one."""
         async with asyncio.timeout(None if self.links else START) as clock:
             try:
                 while not (free := [link for link in self.links if not link.taken]):
@@ -340,13 +343,9 @@ class RayPlayer:
                     ) from None
                 raise
         least = min(free, key=lambda link: len(link.under_way))
-        home = self.homes.pop(task_id, least)
-        if home not in free or len(home.under_way) > len(least.under_way) + SLACK:
-            home = least
-        self.homes[task_id] = home
-        if len(self.homes) > RECENT:
-            self.homes.popitem(last=False)
-        return home
+        if home in free and len(home.under_way) <= len(least.under_way) + self.slack:
+            return home
+        return least
 
     def _start(self) -> None:
         """Start an actor; it gets episodes once it answers, wherever the cluster has room for it."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from crosswind.base.errors import BadFile
 from crosswind.base.files import open_regular
@@ -20,6 +21,14 @@ MANIFEST, EPISODES = "run.json", "episodes.jsonl"
 LARGEST = 16 << 20  # bytes of a manifest, beyond which it is none of ours
 CODE_CHANGED = "the agent's code has changed"
 SHOWN = 5  # differences that a message lists
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """`I/N` as two numbers. Raises `ValueError`."""
+    found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text)
+    if found is None or int(found[1]) > int(found[2]):
+        raise ValueError(f"is {text!r}; expected I/N with I from 1 to N, such as 2/4")
+    return int(found[1]), int(found[2])
 
 
 def now() -> str:
@@ -52,6 +61,13 @@ class Manifest(Model):
     why: str = ""  # it stopped
     planned: int | None = None  # episodes in all; known when all were drawn
     never_met: dict[str, str] = Field(default_factory=dict)  # kinds asked for that apply to no task, with the reason
+
+    @field_validator("shard")
+    @classmethod
+    def _is_a_shard(cls, shard: str) -> str:
+        if shard:
+            shard_of(shard)
+        return shard
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, open_regular, sync_folder
+from crosswind.runs.manifest import shard_of
 from crosswind.runs.segments import INDEX
 from crosswind.runs.store import (
     MANIFEST,
@@ -122,6 +123,7 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
     """Refuse what is not a complete set of shards of one run."""
     first, reference = shards[0]
     seen: dict[int, Path] = {}
+    whole = shard_of(reference.shard)[1] if reference.shard else 0
     for folder, manifest in shards:
         if not manifest.shard:
             raise CrosswindError(
@@ -133,12 +135,12 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
             changed.append(f"limit was {reference.limit}, now {manifest.limit}")
         if changed:
             raise CrosswindError(f"{first} and {folder} are not of one run: {'; '.join(changed[:SHOWN])}")
-        number, count = map(int, manifest.shard.split("/"))
-        if count != int(reference.shard.split("/")[1]):
+        number, count = shard_of(manifest.shard)
+        if count != whole:
             raise CrosswindError(f"{first} is shard {reference.shard} and {folder} is shard {manifest.shard}")
         if number in seen:
             raise CrosswindError(f"{seen[number]} and {folder} are both shard {manifest.shard}; give each shard once")
         seen[number] = folder
-    count = int(reference.shard.split("/")[1])
-    if gaps := [f"{n}/{count}" for n in range(1, count + 1) if n not in seen]:
-        raise CrosswindError(f"missing shards: {', '.join(gaps)}; run them with --shard, and give all folders")
+    if gaps := [f"{n}/{whole}" for n in range(1, whole + 1) if n not in seen]:
+        few = [*gaps[:SHOWN], *([f"{len(gaps) - SHOWN} more"] if len(gaps) > SHOWN else [])]
+        raise CrosswindError(f"missing shards: {', '.join(few)}; run them with --shard, and give all folders")

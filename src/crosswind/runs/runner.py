@@ -13,11 +13,11 @@ import asyncio
 import platform
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from crosswind.base.errors import CrosswindError, InfrastructureError, words_of_any
 from crosswind.base.version import __version__
@@ -236,6 +236,12 @@ async def play_episode(
         raise Crash(episode.key, error, by_agent=False) from error
 
 
+def wait_for_us(timed: Mapping[str, _Timed], seconds: float) -> None:
+    """Put off the deadlines of agents that nobody could hear for a time."""
+    for agent in timed.values():
+        agent.wait_for_us(seconds)
+
+
 def diagnosed(record: Record, gold: Certificate) -> Record:
     """A failed episode with the stage and the cause of its failure."""
     if record.outcome != "fail":
@@ -293,10 +299,23 @@ class Sink(Protocol):
         """Make everything safe that was appended; called in a thread."""
 
 
-class EpisodePlayer(Protocol):
-    """Anyone who plays episodes in the place of this process; `cluster.RayPlayer` is one."""
+class AnyEpisode(Protocol):
+    """An episode to play, drawn here or by another process."""
 
-    async def play(self, episode: Episode) -> tuple[bytes, Told]:
+    @property
+    def key(self) -> str: ...
+
+
+Upcoming: TypeAlias = Iterator[Episode | None] | AsyncIterator[AnyEpisode]
+
+
+class EpisodePlayer(Protocol):
+    """Anyone who draws and plays episodes in the place of this process; `cluster.RayPlayer` is one."""
+
+    def drawn(self, schedule: Schedule) -> AsyncIterator[AnyEpisode]:
+        """The episodes of a schedule in its order, each drawn elsewhere; the schedule only counts them."""
+
+    async def play(self, episode: Any) -> tuple[bytes, Told]:
         """The line of the finished episode, and how it ended."""
 
 
@@ -305,7 +324,7 @@ class Workers:
 
     def __init__(
         self,
-        episodes: Iterable[Episode | None],
+        episodes: Iterable[Episode | None] | AsyncIterator[AnyEpisode],
         sources: Sequence[AgentSource],
         sink: Sink,
         *,
@@ -316,11 +335,12 @@ class Workers:
         pauses: Sequence[float] = (),
         watch: Watch | None = None,
         diagnosing: bool = True,
-        player: Callable[[Episode], Awaitable[Told]] | None = None,  # plays elsewhere, and stores what comes of it
+        player: Callable[[AnyEpisode], Awaitable[Told]] | None = None,  # plays elsewhere, and stores what comes of it
         in_a_row: int = IN_A_ROW,
     ) -> None:
         self.player = player
-        self.episodes, self.sources, self.sink, self.seed = iter(episodes), sources, sink, seed
+        self.episodes: Upcoming = episodes if isinstance(episodes, AsyncIterator) else iter(episodes)
+        self.sources, self.sink, self.seed = sources, sink, seed
         self.limits, self.progress = limits or Limits(), progress or Progress()
         self.total, self.pauses, self.watch, self.diagnosing = total, pauses, watch, diagnosing
         self.stopped = self.limits.reached(self.progress.spent)
@@ -339,14 +359,14 @@ class Workers:
         if await self.take(self.episodes, self.sources):
             self.whole = True
 
-    async def take(self, episodes: Iterator[Episode | None], sources: Sequence[AgentSource]) -> bool:
+    async def take(self, episodes: Upcoming, sources: Sequence[AgentSource]) -> bool:
         """Play episodes as they come; whether there are no more."""
         while not self.stopped:
             try:
                 async with self.drawing:  # one draw at a time: between two of them episodes under way have their turn
                     await asyncio.sleep(0)
-                    episode = self.drawn(episodes)
-            except StopIteration:
+                    episode = await self.upcoming(episodes)
+            except StopAsyncIteration:
                 return True
             except CrosswindError:
                 raise
@@ -363,26 +383,30 @@ class Workers:
             return True
         with suppress(CrosswindError):
             try:
-                while self.drawn(self.episodes) is None:
+                while await self.upcoming(self.episodes) is None:
                     await asyncio.sleep(0)
-            except StopIteration:
+            except StopAsyncIteration:
                 return True
         return False
 
-    def drawn(self, episodes: Iterator[Episode | None]) -> Episode | None:
-        """The next episode. Nothing else can be done meanwhile, so no deadline runs on."""
+    async def upcoming(self, episodes: Upcoming) -> AnyEpisode | None:
+        """The next episode. Where it is drawn here nothing else can be done meanwhile, so no deadline runs on."""
+        if isinstance(episodes, AsyncIterator):
+            return await anext(episodes)
         began = time.monotonic()
         try:
             return next(episodes)
+        except StopIteration:
+            raise StopAsyncIteration from None
         finally:
-            for agent in self.timed.values():
-                agent.wait_for_us(time.monotonic() - began)
+            wait_for_us(self.timed, time.monotonic() - began)
 
-    async def play(self, episode: Episode, source: AgentSource) -> None:
+    async def play(self, episode: AnyEpisode, source: AgentSource) -> None:
         self.under_way[episode.key] = None
         if self.player is not None:
             told = await self.player(episode)
         else:
+            assert isinstance(episode, Episode)
             told = record = await play_episode(
                 episode,
                 source,
@@ -514,14 +538,14 @@ async def run(
 
         progress.total = total()
 
-        async def elsewhere(episode: Episode) -> Told:
+        async def elsewhere(episode: AnyEpisode) -> Told:
             assert player is not None
             line, told = await player.play(episode)
             store.append_line(line)
             return told
 
         workers = Workers(
-            schedule,
+            player.drawn(schedule) if player else schedule,
             [source],
             store,
             seed=seed,

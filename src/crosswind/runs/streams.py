@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crosswind.base.errors import CrosswindError
+from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.core.draw import Drawn
 from crosswind.core.memory import complete, shown
 from crosswind.core.types import Agent
 from crosswind.episodes.brief import Told
-from crosswind.episodes.career import Career
+from crosswind.episodes.career import Career, CareerPlan
 from crosswind.episodes.play import judge, replayed
 from crosswind.episodes.record import Record, forfeited, trajectory_of
 from crosswind.episodes.schedule import CareerMark, Episode
@@ -117,8 +117,8 @@ def _a(value: object) -> str:
 class _Past:
     """What is known of each stream so far, and where its records go."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, plan: Plan) -> None:
+        self.store, self.lasts = store, isinstance(plan, CareerPlan)
         self.playing: dict[tuple[str, int], RememberingSource] = {}
         self.passed: dict[tuple[str, int], list[bool]] = defaultdict(list)
         self.last: dict[tuple[str, int], Record] = {}
@@ -127,6 +127,19 @@ class _Past:
         if record.mark is not None and record.outcome != "error":
             self.passed[record.domain, record.trial].append(record.passed)
             self.last[record.domain, record.trial] = record
+
+    def resume(self, record: Record) -> None:
+        """Note a stored record, which must follow the one before it in its stream."""
+        mark, wanted = record.mark, len(self.passed[record.domain, record.trial])
+        if mark is not None and (mark.career is not None) != self.lasts:
+            mark = None
+        if record.outcome != "error" and (mark is None or mark.number != wanted):
+            found = "one without its place in it" if mark is None else f"episode {mark.number + 1}"
+            raise BadFile(
+                f"{self.store.path}: {record.domain}, stream {record.trial + 1}: expected episode {wanted + 1}, got "
+                f"{found}. Later episodes depend on earlier ones: restore the file from a copy, or play elsewhere"
+            )
+        self.note(record)
 
     def memory(self, stream: tuple[str, int]) -> Any:
         """What the agent keeps of a stream so far."""
@@ -239,12 +252,12 @@ async def play_streams(
     with Store(folder, sealed=0) as store:  # what agents kept is read back from whole records
         wanted = stream_manifest(plan, source, seed=seed, streams=streams, frozen=frozen, limits=limits)
         manifest = store.begin(wanted)
-        progress, past = Progress(total=wanted.planned or 0), _Past(store)
+        progress, past = Progress(total=wanted.planned or 0), _Past(store, plan)
 
         def noted(record: Told) -> None:
             progress.add(record)
             assert isinstance(record, Record)
-            past.note(record)
+            past.resume(record)
 
         progress.before = len(store.resume(noted))
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import open_regular, replace_file
-from crosswind.models.loading import ABOUT
+from crosswind.models.adapters import ABOUT
 from crosswind.runs.store import EPISODES, MANIFEST, SEGMENTS, episodes_in
 from crosswind.study import outcomes
 from crosswind.study.job import LOCK, lines_in

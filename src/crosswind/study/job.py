@@ -22,7 +22,7 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, exclusive_lock, replace_file
 from crosswind.base.version import __version__
 from crosswind.base.yaml_files import Document
-from crosswind.models.loading import ABOUT
+from crosswind.models.adapters import ABOUT
 from crosswind.models.source import AgentSettings
 from crosswind.runs.runner import Limits
 from crosswind.runs.store import MANIFEST, episodes_in, load_manifest, now
@@ -196,7 +196,9 @@ class ArmJob:
             self.agent(),
             self.suite,
             self.run,
-            AgentSettings(max_tokens=self.study.max_tokens, protocol="text"),
+            AgentSettings(
+                max_tokens=self.study.max_tokens, protocol=self.config().protocol if self.arm.method else "text"
+            ),
             name=f"{self.study.name}:{self.name}",
             about={"model": Path(self.study.model).name, "config": self.config_hash},
             slots=slots,

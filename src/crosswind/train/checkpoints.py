@@ -12,7 +12,7 @@ from typing import Any
 
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import replace_file
-from crosswind.models.loading import ABOUT
+from crosswind.models.adapters import ABOUT
 from crosswind.train.config import TrainConfig, another
 
 # others write their states just now, the note is written last, and a card is for people

@@ -80,7 +80,8 @@ class TrainConfig(Options):
 
     model: str = "embedded"  # embedded, a folder, a .gguf file or a name that transformers knows
     start: str = ""  # an adapter to go on from, made by an earlier run
-    protocol: Literal["text", "native"] = "text"  # how tools are shown and called; native: as the model's template does
+    # How tools are shown and called: as text, as text with names in quotes, or as the model's own template does.
+    protocol: Literal["text", "quoted", "native"] = "text"
     out: str = ""  # the folder of the run; --out goes before it
     seed: int = Field(default=0, ge=0, le=SEEDS)  # of the adapter's first weights, and of the data unless it has one
     steps: int = Field(default=700, ge=1, le=10**9)  # optimiser steps

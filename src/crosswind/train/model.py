@@ -26,8 +26,8 @@ import torch.nn.functional as F
 from crosswind.base.errors import CrosswindError
 from crosswind.base.files import replace_file
 from crosswind.base.version import __version__, installed
-from crosswind.models.adapters import as_folder
-from crosswind.models.loading import ABOUT, Loaded, attached, load, place_of, sort_of, without_progress_bars
+from crosswind.models.adapters import ABOUT, as_folder
+from crosswind.models.loading import Loaded, attached, load, place_of, sort_of, without_progress_bars
 from crosswind.models.native import Protocol, script_for
 from crosswind.train.config import C, GrpoConfig, TrainConfig
 

@@ -29,7 +29,8 @@ from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, exclusive_lock, replace_file
 from crosswind.core.types import Model
 from crosswind.models import weights
-from crosswind.models.loading import ABOUT, Loaded, place_of, without_progress_bars
+from crosswind.models.adapters import ABOUT
+from crosswind.models.loading import Loaded, place_of, without_progress_bars
 from crosswind.models.spec import EMBEDDED
 from crosswind.train.batches import Buffers, Feed, as_it_is
 from crosswind.train.checkpoints import clear, of_checkpoint, seal, whole_ones

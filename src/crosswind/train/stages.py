@@ -20,7 +20,7 @@ from crosswind.core.types import Split
 from crosswind.episodes.recipe import Choice
 from crosswind.episodes.record import Record
 from crosswind.episodes.suite import Condition, Suite
-from crosswind.models.loading import ABOUT
+from crosswind.models.adapters import ABOUT
 from crosswind.models.source import AgentSettings
 from crosswind.runs.store import iter_records
 from crosswind.train.config import Evaluation, Method, TrainConfig

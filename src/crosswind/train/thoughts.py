@@ -181,7 +181,8 @@ class Thinking:
             return tool.name
         self.looked_up.add(tool.name)
         args = self.steps[at].call.args
-        return call_form(tool, {name: name in args and self._known(args[name], at, now) for name in tool.params})
+        known = {name: name in args and self._known(args[name], at, now) for name in tool.params}
+        return call_form(tool, known, quoted=self.habits.names == "quoted")
 
     def _known(self, value: Any, at: int, now: int) -> bool:
         """Is a value that a call will have known by now, or will it be told on the way there?"""

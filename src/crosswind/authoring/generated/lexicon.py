@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from itertools import product
@@ -23,6 +23,10 @@ from crosswind.words.dealing import Dealer, settled_words
 
 PARTS: tuple[Split, ...] = ("train", "train", "dev", "test")  # structures: half of them are for training
 LEAST = 2  # words of a concept that every split needs: one to go by, and one to be renamed to
+INVENTED = (0, 0.5, 1)  # shares of the words in a train world that are in no dictionary; one share a world
+ONSETS = (*"bcdfghjklmnprstvwz", *"bcdfgklmnprstv", *"br cl cr dr fl gr pl sk st tr".split())
+VOWELS = (*"aaeeiioou", "ai", "ea", "oo")
+CODAS = (*"dgklmnnprrt", *"ld mb nd nk rd rn st".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,16 @@ class Concept:
 
     def lemmas(self) -> set[str]:
         return {banks.lemma(word) for words in self.words.values() for word in words}
+
+    def invented(self, rng: Random) -> Concept:
+        """The same concept in words that nobody knows, so that they can only be copied. How people say its largest
+        and smallest would give away what it is."""
+        words: list[str] = []
+        while len(words) < LEAST * len(SPLITS):
+            word = invented_word(rng)
+            words += [word] if word not in words else []
+        dealt = {split: words[i * LEAST : (i + 1) * LEAST] for i, split in enumerate(SPLITS)}
+        return replace(self, words=dealt, most=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,23 @@ def _sections(name: str) -> Iterator[tuple[str, str]]:
             section = line.strip("[]")
         elif line and not line.startswith("#"):
             yield section, line
+
+
+def invented_word(rng: Random) -> str:
+    """A word of two or three syllables that is in no bank and hardly ever comes twice."""
+    while True:
+        parts = [rng.choice(ONSETS) + rng.choice(VOWELS) for _ in range(rng.choice((2, 2, 3)))]
+        inner = rng.choice(("", "", *CODAS[:10]))
+        word: str = inner.join(parts[:2]) + "".join(parts[2:]) + rng.choice(CODAS)
+        if word not in _known():
+            return word
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[str]:
+    """All words of the lexicon and of the package's banks."""
+    ours = (word for found in lexicon().concepts.values() for concept in found for word in concept.lemmas())
+    return frozenset((*ours, *settled_words()))
 
 
 def _dealt(name: str) -> dict[str, dict[Split, list[str]]]:

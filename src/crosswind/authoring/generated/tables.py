@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from crosswind.authoring.generated.lexicon import Concept, Voice, a, lexicon, part_of, plural, spoken
+from crosswind.authoring.generated.lexicon import (
+    INVENTED,
+    Concept,
+    Voice,
+    a,
+    invented_word,
+    lexicon,
+    part_of,
+    plural,
+    spoken,
+)
 from crosswind.core.types import SPLITS, Split
 from crosswind.words import banks
 
@@ -126,6 +136,8 @@ class Interface:
     def __init__(self, split: Split, rng: Random) -> None:
         self.split, self.rng = split, rng
         self.voice = Voice(split, rng)
+        # A model learns the few hundred words of its split by heart, however many worlds there are.
+        self.invented = rng.choice(INVENTED) if split == "train" else 0
         self.nodes = structure_for(split, rng)
         self.tables: dict[str, TableDraft] = {}
         self.tools: dict[str, ToolDraft] = {}
@@ -154,8 +166,14 @@ class Interface:
         for concept in found:
             if not concept.lemmas() & self._used:
                 self._used |= concept.lemmas()
+                if self._invents():
+                    concept = concept.invented(self.rng)
                 return concept, self.rng.choice(concept.words[self.split])
         raise RedrawNeeded(f"no concept is left in {section}")
+
+    def _invents(self) -> bool:
+        """Is the next word an invented one? Only train worlds have such words, and only they use up a chance."""
+        return bool(self.invented) and self.rng.random() < self.invented
 
     def _role(self, other: TableDraft) -> tuple[Concept, str]:
         """What rows that refer to a table call it; the same everywhere."""
@@ -287,7 +305,8 @@ class Interface:
         lists = banks.data("common")["lexicon"]["lists"]
         for _ in range(60):
             action = self.rng.choice(ACTIONS["list" if act == "list_by" else act])
-            verb = self.rng.choice(lists[f"actions.{action}"][self.split])
+            verbs = lists[f"actions.{action}"][self.split]
+            verb = invented_word(self.rng) if self._invents() else self.rng.choice(verbs)
             words = [verb, table.word] if self.rng.random() < 0.75 else [table.word, verb]
             name = "_".join(words)
             pair = (action, table.name)

@@ -9,6 +9,7 @@ from random import Random
 from typing import Literal, Self
 
 from crosswind.base.errors import Unfair
+from crosswind.core import task_laws
 from crosswind.core.domain import Domain, Family
 from crosswind.core.oracle import Walk, walk
 from crosswind.core.perturbation import Memo, Perturbation, Scene, perturbation
@@ -129,6 +130,11 @@ def _met(scene: Scene, task: Task, count: int) -> str:
     before = walk(domain, task.replace(events=()).replace(edits={**task.edits, **task.events[0].was}))
     if (_written(there, domain), there.end) == (_written(before, domain), before.end):
         return ""  # what was decided on the old figures is as good
+    moved = task.replace(events=(), edits={**task.edits, **task.events[-1].now})
+    try:
+        task_laws.untied(domain, moved, walk(domain, moved))
+    except Unfair:
+        return ""  # the row came to tie with another
     column = task.events[0].column
     ids = [key.partition("/")[2] for key in task.events[0].now]
     for step in there.steps[: turned[0]]:
