@@ -228,6 +228,21 @@ def test_a_figure_is_the_same_everywhere(run: cw.Run) -> None:
     assert counted.passed.mean() == pytest.approx(found.drop.shifted)
 
 
+@pytest.mark.parametrize(
+    ("clean", "shifted"), [(0.976, 0.412), (0.0651, 0.0149), (1.0, 0.28), (0.5, 0.5), (0.104, 0.495)]
+)
+def test_shares_and_their_change_add_up(clean: float, shifted: float) -> None:
+    found = Drop(
+        name="x", pairs=99, tasks=99, clean=clean, shifted=shifted, delta=shifted - clean, low=-1, high=1, p=1.0,
+        p_holm=1.0, broke=1, fixed=1, kept=0,
+    )  # fmt: skip
+    before, after = (float(text.removesuffix(formats.PERCENT)) for text in formats.sides(found))
+    assert abs(after - before - round(100 * found.delta)) <= 0.6
+    assert abs(before - 100 * clean) <= 0.5
+    whole = round(100 * shifted) - round(100 * clean) == round(100 * found.delta)
+    assert (before.is_integer() and after.is_integer()) is whole
+
+
 def test_an_adjusted_p_says_so_and_what_it_would_take() -> None:
     """Six tasks, all broken, among 32 kinds: the interval is clear, the adjusted p is not."""
     found = Drop(

@@ -27,6 +27,15 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.0f}{PERCENT}"
 
 
+def sides(change: Drop) -> tuple[str, str]:
+    """The shares before and after a change; with a decimal where whole percents would not add up to its points."""
+    both = (change.clean, change.shifted)
+    if round(100 * both[1]) - round(100 * both[0]) == round(100 * change.delta):
+        return percent(both[0]), percent(both[1])
+    before, after = (f"{100 * share:.1f}{PERCENT}" for share in both)
+    return before, after
+
+
 def points(delta: float | None, limit: float | None = None) -> str:
     """A change in percentage points, with its sign; with a decimal where it would look like the limit otherwise."""
     if delta is None:

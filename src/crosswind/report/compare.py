@@ -35,7 +35,7 @@ def refusals(said: Comparison) -> str:
     for one in said.versus:
         for what, found in (("right refusals", one.right), ("false refusals", one.false)):
             if one.main and found and (what == "right refusals" or found.clear):
-                shares = f"{formats.percent(found.shifted)} against {formats.percent(found.clean)}"
+                shares = " against ".join(reversed(formats.sides(found)))
                 out.append(f"{what.capitalize()}: {shares}, {formats.brief(found)}.")
     for name, summary in said.summaries.items():
         refused = summary.refusals["shifted"]
@@ -65,9 +65,10 @@ def _sentence(said: Comparison, one: Contrast) -> str:
         )
     better = f"{one.name} is {'better' if main.delta > 0 else 'worse'}, " if main.clear else ""
     world = "in the open world" if one.shifted else "in the clean world"
+    before, after = formats.sides(main)
     return (
-        f"{little}On the solvable tasks that both played {world}, {one.name} solves {formats.percent(main.shifted)} "
-        f"and {said.first} {formats.percent(main.clean)}: {better}{formats.brief(main)}."
+        f"{little}On the solvable tasks that both played {world}, {one.name} solves {after} "
+        f"and {said.first} {before}: {better}{formats.brief(main)}."
     )
 
 

@@ -26,9 +26,10 @@ def headline(found: Summary, agent: str, *, brief: bool = False) -> str:
         did = f"solves {solved}" if solved else "played no solvable task"
         return f"{agent} {did}; no solvable task was played both clean and shifted, so no change can be measured."
     change = found.drop
+    before, after = formats.sides(change)
     out = (
-        f"{agent} solves {formats.percent(change.clean)} of the solvable tasks in the clean world and "
-        f"{formats.percent(change.shifted)} of them in the open world: {formats.brief(change)}."
+        f"{agent} solves {before} of the solvable tasks in the clean world and "
+        f"{after} of them in the open world: {formats.brief(change)}."
     )
     if shifted and not shifted.better:
         return f"{out} In the open world it is {formats.TRIVIAL}."
