@@ -107,7 +107,7 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
         ("openai:m@http://:99999999/v1", "is not a server address"),
         ("openai:m@http://169.254.169.254/v1", "link-local"),
         ("python:nowhere_to_be_found:agent", "no module"),
-        ("python:json:agent", "has no 'agent'"),
+        ("python:json:agent", "has no attribute 'agent'"),
         ("python:json:loads", "async def"),
         ("python:json", "MODULE:NAME"),
         ("hf:+adapter", "expected hf:PATH"),
