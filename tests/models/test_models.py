@@ -479,7 +479,7 @@ def test_a_server_without_tools_is_talked_to_in_text(drawn: Drawn) -> None:
     assert "tools" in fake.requests[0]
     assert "tools" not in fake.requests[1]
     assert "find_places(" in fake.requests[1]["messages"][0]["content"]
-    with FakeProvider(no) as fake, pytest.raises(CrosswindError, match="takes no tools"):
+    with FakeProvider(no) as fake, pytest.raises(CrosswindError, match="accepts no tools"):
         played(open_agent(address(fake), FAST.model_copy(update={"protocol": "native"})), drawn)
 
 
