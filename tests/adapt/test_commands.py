@@ -116,7 +116,7 @@ def test_an_interface_is_learnt_from_a_run(here: Path) -> None:
         (["run", "alarms.jsonl"], "give --domain"),
         (["run", "--domain", "poi"], "nothing to adapt to"),
         (["run", "alarms.jsonl", "--domain", "poi"], "start with `crosswind adapt start SPEC`"),
-        (["run", "missing.jsonl", "--domain", "poi"], "begin with"),
+        (["run", "missing.jsonl", "--domain", "poi"], "start with"),
         (["rollback"], "no earlier version"),
         (["promote", "3"], "no version 3"),
         (["start", "one_shop"], "did you mean one_shot"),

@@ -113,7 +113,7 @@ def test_a_scripted_agent_is_found_by_its_name(drawn: Drawn) -> None:
         ("openai:m@http://:99999999/v1", "is not a server address"),
         ("openai:m@http://169.254.169.254/v1", "link-local"),
         ("python:nowhere_to_be_found:agent", "no module"),
-        ("python:json:agent", "has no 'agent'"),
+        ("python:json:agent", "has no attribute 'agent'"),
         ("python:json:loads", "async def"),
         ("python:json", "MODULE:NAME"),
         ("hf:+adapter", "expected hf:PATH"),
@@ -502,7 +502,7 @@ def test_a_server_without_tools_is_talked_to_in_text(drawn: Drawn) -> None:
     assert "tools" in fake.requests[0]
     assert "tools" not in fake.requests[1]
     assert "find_places(" in fake.requests[1]["messages"][0]["content"]
-    with FakeProvider(no) as fake, pytest.raises(CrosswindError, match="takes no tools"):
+    with FakeProvider(no) as fake, pytest.raises(CrosswindError, match="accepts no tools"):
         played(open_agent(address(fake), FAST.model_copy(update={"protocol": "native"})), drawn)
 
 

@@ -252,7 +252,7 @@ def test_an_adjusted_p_says_so_and_what_it_would_take() -> None:
     assert not found.clear
     assert formats.adjusted(found) == "p = 1.00 (Holm, 32 tests)"
     assert formats.brief(found) == "a fall of 100 points, which may be due to chance"
-    assert "p = 1.00 (Holm, 32 tests); although the interval excludes 0, 6 tasks are too few" in (
+    assert "p = 1.00 (Holm, 32 tests); although the interval excludes zero, 6 tasks are too few" in (
         formats.certainty(found)
     )
     needed = tasks_needed(found)

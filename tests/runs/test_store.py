@@ -478,7 +478,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
 def test_episodes_without_a_manifest_are_refused(tmp_path: Path, records: list[Record]) -> None:
     path = written(tmp_path / "run", records[:1])
     (tmp_path / "run" / "run.json").unlink()
-    with pytest.raises(BadFile, match=r"has episodes\.jsonl and no run\.json"):
+    with pytest.raises(BadFile, match=r"has episodes\.jsonl but no run\.json"):
         Store(tmp_path / "run")
     assert path.stat().st_size > 0
 

@@ -267,7 +267,7 @@ def parent_of(out: Path, registry: AgentRegistry) -> Version:
         return registry.version(read_plan(out).parent)
     current = registry.current()
     if current is None:
-        raise CrosswindError(f"{registry.folder}: no version in use; begin with `crosswind adapt start SPEC`")
+        raise CrosswindError(f"{registry.folder}: no version in use; start with `crosswind adapt start SPEC`")
     return current
 
 

@@ -69,10 +69,10 @@ def adding_from(where: str) -> Iterator[None]:
         _sources.pop()
 
 
-def did_you_mean(name: str, names: list[str], listing: str = "") -> str:
+def did_you_mean(name: str, names: list[str], listing: str = "", few: int = FEW) -> str:
     """Suggest the names that are about as close as the closest one; without any, list the known ones.
 
-    Of many, only the first are listed; `listing` is a command that lists them all.
+    Of more than `few`, only the first are listed; `listing` is a command that lists them all.
     """
     likeness = {known: _likeness(name.lower(), known.lower()) for known in names}
     best = max(likeness.values(), default=0.0)
@@ -80,9 +80,9 @@ def did_you_mean(name: str, names: list[str], listing: str = "") -> str:
     if close:
         *others, last = close[:3]
         return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
-    if len(names) <= FEW:
+    if len(names) <= few:
         return f"known: {', '.join(names)}"
-    return f"`{listing}` lists all {len(names)}" if listing else f"known: {', '.join(names[:FEW])}, ..."
+    return f"`{listing}` lists all {len(names)}" if listing else f"known: {', '.join(names[:few])}, ..."
 
 
 def _likeness(name: str, known: str) -> float:

@@ -159,8 +159,9 @@ def known_kinds(document: Document, place: Sequence[str | int], recipe: Recipe, 
     for i, choice in enumerate(recipe.stack):
         for kind in choice.weights():
             if kind not in perturbations:
-                names = train_kinds() if training else perturbations.names()
-                raise document.error((*place, i), f"no perturbation {kind!r}; {did_you_mean(kind, names)}")
+                names = train_kinds()
+                hint = did_you_mean(kind, names, few=len(names)) if training else perturbations.meant(kind)
+                raise document.error((*place, i), f"no perturbation {kind!r}; {hint}")
 
 
 def load_recipe(name: str, *, training: bool = False) -> Recipe:

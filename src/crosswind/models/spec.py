@@ -119,8 +119,8 @@ def _opened(agent: object, settings: AgentSettings) -> AgentSource:
         names = [*agents.names(), EMBEDDED, *(f"{p}:" for p in PROVIDERS if p != EMBEDDED)]
         shown = strip_credentials(spec)  # what is not a spec may hold a secret in an address
         meant = did_you_mean(shown, names)
-        hint = f" {meant[0].upper()}{meant[1:]}" if meant.endswith("?") else ""
-        raise CrosswindError(f"no agent {shown!r}.{hint} {FORMS}")
+        hint = f"; {meant}" if meant.endswith("?") else "."
+        raise CrosswindError(f"no agent {shown!r}{hint} {FORMS}")
     if not rest and spec != EMBEDDED:
         raise CrosswindError(f"{spec!r} has nothing after the colon. {FORMS}")
     source: AgentSource = resolve(LOADERS[f"agent:{provider}"])(rest, settings)

@@ -48,7 +48,7 @@ def check_kinds(kinds: Iterable[str]) -> None:
     """Refuse kinds that do not exist, and those that are held out from training."""
     for kind in kinds:
         if kind not in perturbations and kind not in perturbations.broken:
-            raise UnknownName(f"no perturbation {kind!r}; {did_you_mean(kind, train_kinds())}")
+            raise UnknownName(f"no perturbation {kind!r}; {did_you_mean(kind, train_kinds(), few=len(train_kinds()))}")
         perturbations[kind]  # says so if it could not be loaded
         if kind in HELD_OUT:
             raise NotForTraining(
