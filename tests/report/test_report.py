@@ -524,7 +524,8 @@ def test_a_line_that_cannot_be_read_is_named_and_stops_no_report(tmp_path: Path)
     done = crosswind("report", str(tmp_path), "--baselines", "4", "--episodes", "2")
     assert done.exit_code == 0, done.output
     told = "1 of 20 lines of episodes.jsonl cannot be read and are left out: line 7 ("
-    assert f"note: {told}" in done.output
+    assert f"warning: {tmp_path}: {told}" in done.output
+    assert done.output.count(told) == 1
     page = Reader((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert told in page
     assert "19 episodes" in page

@@ -3,6 +3,7 @@
 runner.py       play episodes, several at a time, into a store; the one scheduler
 store.py        the folder of a run; proxy_sessions.py: sessions that a killed proxy left in it
 manifest.py     what is run, and whether two runs are the same, as resuming and merging ask
+command.py      the command that plays a run again
 lines.py, segments.py    lines of episodes read back; sealed parts of a large run
 baselines.py    scripted agents over a suite or on the episodes of a run
 reading.py      a stored episode beside its gold, and whether its world may be walked again
