@@ -31,10 +31,11 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
+from crosswind.base import files
 from crosswind.base.errors import BadFile, CrosswindError
 from crosswind.base.files import append_file, lines_in, open_regular, regular, replace_file, sync_folder, synced_file
 from crosswind.episodes.brief import Brief, Told
-from crosswind.episodes.play import plain
+from crosswind.episodes.play import plain, shorter
 from crosswind.episodes.record import Record
 from crosswind.runs.lines import T, left_out, lenient, lines_of, removal_command, whole
 from crosswind.runs.manifest import CODE_CHANGED
@@ -50,6 +51,7 @@ from crosswind.runs.proxy_sessions import interrupted_sessions, is_same_session
 from crosswind.runs.segments import INDEX, SEALED, Segment, close, seal, segments, tells_of
 from crosswind.runs.segments import SEGMENTS as SEGMENTS
 
+ROOMS = (50_000, 5_000, 500)  # characters of the arguments or the result of a call in a record that is too long
 LOCK, TORN, RETRIED = "lock", "episodes.jsonl.torn", "retried.jsonl"
 
 
@@ -291,7 +293,16 @@ def _last(
 
 
 def as_line(record: Record) -> bytes:
-    """A record as its line."""
+    """A record as its line, with less of what is in its calls and results where the line could not be read back."""
+    line = _dumped(record)
+    for room in ROOMS:
+        if len(line) <= files.LONGEST:
+            break
+        line = _dumped(record.model_copy(update={"steps": tuple(shorter(step, room) for step in record.steps)}))
+    return line
+
+
+def _dumped(record: Record) -> bytes:
     try:
         leave_out = {name for name in ("finish", "mark") if getattr(record, name) is None}  # as earlier versions wrote
         return record.model_dump_json(exclude=leave_out).encode() + b"\n"
