@@ -425,6 +425,21 @@ def test_missing_shards_are_told_in_a_line(tmp_path: Path, records: list[Record]
     assert len(str(told.value)) < 300
 
 
+def test_a_record_that_could_not_be_read_back_is_written_shorter(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LONGEST", 100_000)
+    record = next(one for one in records if one.steps and one.steps[0]["inner"])
+    step = json.loads(json.dumps(record.steps[0]))
+    step["call"]["args"] = step["inner"][0]["call"]["args"] = {"note": ["x" * 1000] * 30}
+    long = record.model_copy(update={"steps": (step,) * 20})
+    written(tmp_path / "run", [records[1], long, records[2]])
+    found = load_run(tmp_path / "run").records
+    assert [one.key for one in found] == [records[1].key, long.key, records[2].key]
+    assert len(found[1].steps) == 20
+    assert found[0] == records[1]
+
+
 def test_half_a_character_does_not_stop_a_line(tmp_path: Path, records: list[Record]) -> None:
     odd = records[0].model_copy(update={"why": "half \ud800 a character"})
     written(tmp_path / "run", [odd])

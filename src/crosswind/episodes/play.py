@@ -213,6 +213,18 @@ def plain(value: Any) -> Any:
     return _plain(value, 0, [ROOM])
 
 
+def shorter(step: dict[str, Any], room: int) -> dict[str, Any]:
+    """A stored step with less in its calls and results."""
+    out = dict(step)
+    if isinstance(call := step.get("call"), dict):
+        out["call"] = {**call, "args": _plain(call.get("args"), 0, [room])}
+    if isinstance(result := step.get("result"), dict) and "content" in result:
+        out["result"] = {**result, "content": _plain(result["content"], 0, [room])}
+    if isinstance(inner := step.get("inner"), (list, tuple)):
+        out["inner"] = [shorter(one, room) for one in inner if isinstance(one, dict)]
+    return out
+
+
 def _plain(value: Any, depth: int, room: list[int]) -> Any:
     """The same of a part; `room` is for how many characters more there is room."""
     if isinstance(value, str):

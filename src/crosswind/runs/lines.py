@@ -13,13 +13,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from crosswind.base import files
 from crosswind.base.errors import BadFile
 from crosswind.base.files import lines_in, open_regular
 from crosswind.episodes.brief import Brief
-from crosswind.episodes.play import plain
+from crosswind.episodes.play import plain, shorter
 from crosswind.episodes.record import Record
 from crosswind.runs.manifest import EPISODES, SHOWN, brief_error, known_schema
 
+ROOMS = (50_000, 5_000, 500)  # characters of the arguments or the result of a call in a record that is too long
 MOST = 1000  # lines that one command takes out
 LATER = ("input_charged", "output_charged", "currency")  # of what an episode cost: written where they say something
 
@@ -173,7 +175,16 @@ def removal_command(path: Path, *numbers: int) -> str:
 
 
 def as_line(record: Record) -> bytes:
-    """A record as its line."""
+    """A record as its line, with less of what is in its calls and results where the line could not be read back."""
+    line = _dumped(record)
+    for room in ROOMS:
+        if len(line) <= files.LONGEST:
+            break
+        line = _dumped(record.model_copy(update={"steps": tuple(shorter(step, room) for step in record.steps)}))
+    return line
+
+
+def _dumped(record: Record) -> bytes:
     try:
         leave_out: dict[str, Any] = {name: True for name in ("finish", "mark") if getattr(record, name) is None}
         leave_out["usage"] = {name for name in LATER if not getattr(record.usage, name)}  # as earlier versions wrote
