@@ -193,6 +193,9 @@ class Registry(Generic[T]):
         """Import the module that is named like a thing, if there is one: all of them take a while."""
         if self.loaded or name in self._things or not name.isidentifier():
             return
+        resolve(LOADERS["announced"])()  # which loads all of ours where there is something to compare with them
+        if self.loaded:
+            return
         package = importlib.import_module(self.package)
         for folder in map(Path, getattr(package, "__path__", ())):
             for file in (folder / f"{name}.py", *folder.glob(f"*/{name}.py")):
