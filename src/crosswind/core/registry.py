@@ -191,9 +191,10 @@ class Registry(Generic[T]):
 
     def _load_one(self, name: str) -> None:
         """Import the module that is named like a thing, if there is one: all of them take a while."""
-        if self.loaded or name in self._things or not name.isidentifier():
+        if name in self._things or not name.isidentifier():
             return
-        resolve(LOADERS["announced"])()  # which loads all of ours where there is something to compare with them
+        if not self.loaded:
+            resolve(LOADERS["announced"])()  # which loads all of ours where there is something to compare with them
         if self.loaded:
             return
         package = importlib.import_module(self.package)
