@@ -1,6 +1,6 @@
 """Many episodes: the runner and its store, scripted baselines, and what stored runs show.
 
-runner.py       play episodes, several at a time, into a store; the one scheduler
+runner.py       play episodes, several at a time, into a store; the one scheduler; timed.py: an agent with a deadline
 store.py        the folder of a run; proxy_sessions.py: sessions that a killed proxy left in it
 manifest.py     what is run, and whether two runs are the same, as resuming and merging ask
 command.py      the command that plays a run again
