@@ -62,8 +62,8 @@ def test_a_terminal_has_one_line_which_goes_in_the_end(monkeypatch: pytest.Monke
 def test_a_run_is_told_with_its_scores() -> None:
     told = Progress(total=20, before=5, done=5, errors=1, scores={"stacks": Count(4, 1), "clean": Count(2, 2)})
     line = RunDisplay(quiet=True).line(told)
-    assert line.startswith("10/20 episodes, ")
+    assert line.startswith("10 of 20 episodes, ")
     assert line.endswith(", 1 errors; clean 100 %; stacks 25 %")
     assert "clean" not in RunDisplay(quiet=True, scores=False).line(told)
     resumed = Progress(total=18, before=20, done=2, estimated=True)  # not all that was finished is counted yet
-    assert RunDisplay(quiet=True).line(resumed).startswith("22/about 22 episodes, ")
+    assert RunDisplay(quiet=True).line(resumed).startswith("22 of about 22 episodes, ")
