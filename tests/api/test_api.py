@@ -408,7 +408,11 @@ EVALUATE: Any = cw.evaluate  # as someone without a type checker calls it
         (lambda: EVALUATE("oracle", episode_timeout="9"), cw.CrosswindError, "episode_timeout is '9'; expected a"),
         (lambda: EVALUATE("oracle", limt=3), TypeError, r"evaluate\(\): .* 'limt'; did you mean limit\?"),
         (lambda: EVALUATE(3), cw.CrosswindError, "the agent 3 is int, which is not an agent; expected a function"),
-        (lambda: cw.gate(EVALUATE("oracle", limit=4), ["clean=0.1"]), cw.CrosswindError, "give baseline DIR, or use min_cl"),
+        (
+            lambda: cw.gate(EVALUATE("oracle", limit=4), ["clean=0.1"]),
+            cw.CrosswindError,
+            "give baseline DIR, or use min_cl",
+        ),
     ],
 )
 def test_errors_name_the_argument(call: Any, error: type[Exception], told: str) -> None:

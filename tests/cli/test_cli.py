@@ -345,7 +345,7 @@ def test_a_demo_that_one_model_hardly_began_still_compares_what_both_played(
     found = commands_demo._compared(folders, tmp_path / "page.html")[1]
     (little,) = commands_demo.sentences(found)
     assert "too little to tell" in little
-    assert "2 pairs of 1 task" in little
+    assert "2 pairs from 1 task" in little
     monkeypatch.setenv("COLUMNS", "80")
     told: list[str] = []
     commands_demo._tell(found, partial(told.append))
@@ -359,7 +359,7 @@ def test_one_episode_of_two_runs_is_no_comparison(tmp_path: Path) -> None:
     page, found = commands_demo._compared(folders, tmp_path / "page.html")
     assert "nothing yet" in commands_demo.sentences(found)[0]
     told = page.read_text(encoding="utf-8")
-    assert "share 1 pair of 1 task, all clean: too little was played to compare them" in told
+    assert "share 1 pair from 1 task, all clean: too little was played to compare them" in told
     assert "no change seen" not in told.split("</h1>")[0]
 
 

@@ -826,7 +826,7 @@ main()
     ("spec", "complaint"),
     [
         ("cmd:", "has nothing after the colon"),
-        ("cmd: ", "names no command"),
+        ("cmd: ", "no command given"),
         ("cmd:no-such-command-here {query}", "no command"),
         ("cmd:env {querry}", "query"),
         ("cmd:env 'unbalanced", "cannot be split"),

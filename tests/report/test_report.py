@@ -188,7 +188,7 @@ def test_every_link_leads_somewhere(reader: Reader) -> None:
 def test_every_cell_of_the_heat_table_has_its_n_and_interval(said: Content) -> None:
     text = Reader(parts.heat(said.summary.drops["cell"]).html).text
     for drop in said.summary.drops["cell"].values():
-        assert f"{drop.pairs} pairs of {drop.tasks} tasks" in text
+        assert f"{drop.pairs} pairs from {drop.tasks} tasks" in text
         assert "to" in text
     assert text.count("no pairs") == 16 - len(said.summary.drops["cell"])
 

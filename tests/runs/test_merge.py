@@ -94,7 +94,7 @@ def test_what_is_not_one_complete_run_is_refused(tmp_path: Path, shards: list[Pa
         (first, second, foreign): "seed was 0, now 1",
         (first, second, limited): "limit was None, now 30",
         (first, second, whole): "is a complete run",
-        (halves, first): "not of one run: limit",
+        (halves, first): "not shards of the same run: limit",
     }
     for folders, why in refused.items():
         with pytest.raises(CrosswindError, match=why):

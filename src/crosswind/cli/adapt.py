@@ -58,7 +58,14 @@ def run(
     domain: Annotated[
         list[str], Option(metavar="NAME,...", help="Simulated domains that resemble the agent's work.")
     ] = [],  # noqa: B006
-    way: Annotated[str, Option(metavar="notes|wrapper|adapter|train", help="How to adapt.")] = "wrapper",
+    way: Annotated[
+        str,
+        Option(
+            metavar="notes|wrapper|adapter|train",
+            help="notes: write notes; wrapper: repair calls and results; adapter: choose a registered version; "
+            "train: train a new one.",
+        ),
+    ] = "wrapper",
     registry: Registry = REGISTRY,
     out: Annotated[Path, Option(metavar="DIR", help="Folder of this adaptation; reuse it to resume.")] = Path(
         "adaptations/next"
@@ -82,7 +89,11 @@ def run(
     ] = [],  # noqa: B006
     parts: Annotated[
         list[str],
-        Option(metavar="PART,...", show_default="chosen on the dev split", help="For --way wrapper: parts to use."),
+        Option(
+            metavar="PART,...",
+            show_default="chosen on the dev split",
+            help="For --way wrapper: parts to use (docs/agents.md).",
+        ),
     ] = [],  # noqa: B006
     memory: Annotated[
         Path | None,
@@ -377,7 +388,7 @@ def add(
     reason: Reason = "",
     json_: Json = False,
 ) -> None:
-    """Register another version as a candidate for `--way adapter`."""
+    """Register another version, such as a trained adapter, for `adapt run --way adapter` to choose."""
     from crosswind.adapt.registry import AgentRegistry
     from crosswind.models.source import AgentSettings
     from crosswind.models.spec import open_agent

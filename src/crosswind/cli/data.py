@@ -89,7 +89,7 @@ def data(
         bool,
         Option(
             "--reasons/--no-reasons",
-            help="Include the oracle's reasoning in <think> tags where a turn needs it.",
+            help="Include the oracle's reasoning in <think> tags, before the turns that have any.",
         ),
     ] = True,
     slips: Annotated[
@@ -97,8 +97,8 @@ def data(
         Option(
             min=0,
             max=1,
-            help="Fraction of perturbed rows with an injected mistake that is then corrected (masked from the loss); "
-            "--format openai or verl only.",
+            help="Fraction of perturbed rows with an injected mistake and its correction; the mistake is masked from "
+            "the loss; --format openai or verl only.",
         ),
     ] = 0.0,
     from_: Annotated[

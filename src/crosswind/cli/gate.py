@@ -56,7 +56,7 @@ def gate(
         list[str], Option(metavar="NAME=SHARE", help="Largest allowed drop in success, such as tier=0.10; repeatable.")
     ] = [],  # noqa: B006
     partial: Annotated[
-        bool, Option("--partial", help="Take a baseline that shares less than half of the episodes.")
+        bool, Option("--partial", help="Accept a baseline that shares less than half of the episodes.")
     ] = False,
     min_clean: Annotated[
         float | None, _share("Minimum clean success on solvable tasks; 0: no minimum.", 0, 0.999, "0.5")

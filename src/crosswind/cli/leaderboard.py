@@ -30,7 +30,7 @@ def leaderboard(
     json_: Json = False,
     markdown: Markdown = False,
 ) -> None:
-    """Rank runs of one suite: score, clean and shifted success, change, refusals, each with its interval.
+    """Rank runs of one suite by score; show clean and shifted success, the change and refusals, with intervals.
 
     Runs are ranked by success on solvable shifted episodes. Scripted agents are listed for reference. Runs with
     different suites, verifiers or endings cannot be ranked together. The page can be sorted by any column.

@@ -61,7 +61,7 @@ def learn(
         ),
     ] = None,
     breaking: Annotated[
-        bool, Option("--breaking", help="With --check: count only changes that may break a client.")
+        bool, Option("--breaking", help="With --check: report only changes that may break a client.")
     ] = False,
     history: Annotated[
         Path | None, Option(metavar="SNAPSHOT", help="List what each update of this snapshot changed; start no server.")
@@ -88,7 +88,7 @@ def learn(
     if check is None and (update or ignore or breaking):
         raise CrosswindError("--update, --ignore and --breaking need --check SNAPSHOT")
     if bool(command) is bool(url):
-        raise CrosswindError("give either the server's command after -- or --url")
+        raise CrosswindError("give --url, or the server's command after --")
     server = _server(command or [], url, folder, timeout)
     was = None
     if check is not None:

@@ -46,7 +46,7 @@ def proxy(
         str,
         Option(
             metavar="NAME|FILE",
-            show_default="one stack for all sessions",
+            show_default="the same perturbations in every session",
             help="Stream whose interface version changes between sessions; needs --log.",
         ),
     ] = "",
@@ -105,7 +105,7 @@ def proxy(
         _kinds()
         return
     if bool(command) is bool(url):
-        raise CrosswindError("give either the server's command after -- or --url")
+        raise CrosswindError("give --url, or the server's command after --")
     if url and not url.startswith(("http://", "https://")):
         raise CrosswindError(f"--url is {url!r}; expected an address that begins with http:// or https://")
     if idle is not None and http is None:

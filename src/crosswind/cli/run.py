@@ -90,7 +90,10 @@ def run(
     shard: Annotated[
         str, Option(metavar="I/N", help="Play the Ith of N parts; combine them with `crosswind merge`.")
     ] = "",
-    tasks: Annotated[int, Unlimited(help="Tasks per domain and condition; 0: the suite's number.")] = 0,
+    tasks: Annotated[
+        int,
+        Unlimited(help="Tasks per domain and condition (clean, or one set of perturbations); 0: the suite's number."),
+    ] = 0,
     domain: Annotated[list[str], Option(metavar="NAME,...", help="Only these domains; repeatable.")] = [],  # noqa: B006
     only: Annotated[list[str], Option(metavar="KIND,...", help="Only these kinds of perturbation; repeatable.")] = [],  # noqa: B006
     tier: Annotated[
@@ -139,7 +142,8 @@ def run(
         str,
         Option(
             metavar="auto|native|text|quoted",
-            help="How a model calls tools: by the provider's tool calling, or in text; quoted: with names in quotes.",
+            help="How a model calls tools. native: the provider's tool calling; text: calls written as text; quoted: "
+            "text with names in quotation marks.",
         ),
     ] = "auto",
     context: Annotated[

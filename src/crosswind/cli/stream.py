@@ -32,7 +32,10 @@ EPILOG = epilog(
 def stream(
     plan: Annotated[
         str,
-        Argument(help="evolving, gradual, recurring, cascading, earned, lifecycle, drifting, careers, or a YAML file."),
+        Argument(
+            help="evolving, gradual, recurring, cascading, earned, lifecycle, drifting, careers (docs/streams.md), or "
+            "a YAML file."
+        ),
     ],
     agent: Annotated[str, Option(help="Agent, as for `crosswind run --agent`.")],
     out: Annotated[

@@ -195,7 +195,10 @@ def pack(
     adapters: Annotated[str, Option(metavar="ARM/SEED,...", help="Adapters to include.")] = "",
     runs: Annotated[str, Option(metavar="ARM/SEED,...", help="Runs to include, with all trajectories.")] = "",
     trainings: Annotated[
-        str, Option(metavar="ARM/SEED,...", help="Trainings to include, to resume them elsewhere.")
+        str,
+        Option(
+            metavar="ARM/SEED,...", help="Training runs to include with their checkpoints, to resume them elsewhere."
+        ),
     ] = "",
 ) -> None:
     """Pack results into a few files to move them to another machine."""

@@ -56,7 +56,12 @@ Out = Annotated[Path | None, Option(metavar="DIR", show_default="`out` in the fi
 Set = Annotated[
     list[str], Option("--set", metavar="KEY=VALUE", help="Override an option, such as data.share=0.2; repeatable.")
 ]
-app = App(name="train", no_args_is_help=True, help="Train a model by SFT, PAFT or GRPO.", epilog=EPILOG)
+app = App(
+    name="train",
+    no_args_is_help=True,
+    help="Train a model: fine-tune it on clean (SFT) or perturbed (PAFT) demonstrations, or reinforce it (GRPO).",
+    epilog=EPILOG,
+)
 
 
 @app.command(epilog=method_epilog("sft"))

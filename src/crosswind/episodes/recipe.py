@@ -80,7 +80,7 @@ class Choice(Model):
     @model_validator(mode="after")
     def _sound(self) -> Self:
         if bool(self.kind) == bool(self.one_of or self.group):
-            raise ValueError("give kind, or one_of, or a group, whose weights one_of may change")
+            raise ValueError("give either kind, or one_of, or group; with group, one_of may change its weights")
         return self
 
     def weights(self) -> dict[str, float]:

@@ -184,7 +184,7 @@ class RuleResult(Model):
         seen = (
             f"{self.change} over {formats.many(d.tasks, self.unit)}, {self.allowed}"
             if self.is_rate
-            else f"{formats.percent(d.before)} to {formats.percent(d.after)} over {d.n} pairs of {d.tasks} tasks, "
+            else f"{formats.percent(d.before)} to {formats.percent(d.after)} over {d.n} pairs from {d.tasks} tasks, "
             f"{self.change} points, {self.allowed} {'required' if self.is_gain else 'allowed'}"
         )
         if self.rule == TRIVIAL_RULE and self.verdict == "fail":

@@ -356,7 +356,7 @@ def _template(rest: str) -> list[str]:
     except ValueError as error:
         raise CrosswindError(f"cmd:{rest}: cannot be split as a command line ({error})") from None
     if not parts:
-        raise CrosswindError("cmd: names no command; expected such as cmd:my-agent --mcp-config {config} {query}")
+        raise CrosswindError("cmd: no command given; expected one such as cmd:my-agent --mcp-config {config} {query}")
     for place in (place for part in parts for place in _PLACE.findall(part)):
         if place not in PLACES:
             raise CrosswindError(f"cmd: has the placeholder {{{place}}}; {did_you_mean(place, list(PLACES))}")

@@ -94,7 +94,7 @@ def parse(frame: bytes, *, lenient: bool = False) -> Message:
     id = message.get("id", 0)
     told = isinstance(id, (str, int)) or (isinstance(id, float) and math.isfinite(id))
     if isinstance(id, bool) or not (told or (id is None and "method" not in message)):
-        raise BadFrame("the id of a message is a text or a number", INVALID_REQUEST)
+        raise BadFrame("the message id must be a string or a number", INVALID_REQUEST)
     return message
 
 

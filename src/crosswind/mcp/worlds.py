@@ -112,7 +112,7 @@ class LiveWorld(ServerWorld):
 
     def call(self, call: ToolCall) -> ToolResult:
         if self.opened:
-            raise CrosswindError("a live server's episode cannot be taken up in the middle; play it from the start")
+            raise CrosswindError("an episode on a live server cannot be resumed midway; play it from the start")
         refused = self.refused(call)
         return refused if refused is not None else self.note(call, ToolResult())
 

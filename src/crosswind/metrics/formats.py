@@ -172,7 +172,7 @@ def many(n: int, one: str) -> str:
 
 def pairs(change: Drop) -> str:
     """What a change was seen in: pairs, and the tasks they are of, which is what makes it sure."""
-    return f"{many(change.pairs, 'pair')} of {many(change.tasks, 'task')}"
+    return f"{many(change.pairs, 'pair')} from {many(change.tasks, 'task')}"
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -53,7 +53,7 @@ def drop_links(drop: Drop, by: By) -> Markup:
         shown += [link(f"{formats.many(drop.broke, 'episode')} broke", **group, broke=1)]
     if drop.fixed:
         shown += [", " if shown else "", link(f"{formats.many(drop.fixed, 'episode')} fixed", **group, fixed=1)]
-    return span("links", shown, ", " if shown else "", link(f"all {drop.pairs:,}", **group, pair=1))
+    return span("links", shown, " · " if shown else "", link(f"show all {drop.pairs:,} pairs", **group, pair=1))
 
 
 class _Names:

@@ -105,7 +105,8 @@ def _advice(one: Advice) -> Markup:
         told = f"{one.failures:,} of {formats.many(one.of, 'failure')} ({share})"
         covers = join("Covers ", link(told, **one.find), f", cause: {clipped(one.why, 60)}.")
     else:
-        covers = join(clipped(one.why, 300), ". ", link("Episodes", **one.find), ".")
+        why = clipped(f"{one.why[:1].upper()}{one.why[1:]}", 300)
+        covers = join(why, ". ", link("Show the episodes", **one.find), ". ")
     return tag(
         "li",
         tag("b", one.what, "."),

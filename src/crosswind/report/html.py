@@ -31,7 +31,7 @@ UNMEASURED = (
 MEASURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("calls that returned an error", "tool_error_rate", formats.percent),
     ("… caused by the agent", "own_error_rate", formats.percent),
-    ("exploration, 0 (none) to 1 (as in the solution)", "exploration", formats.number),
+    ("information gathering, 0 (none) to 1 (as much as the solution)", "exploration", formats.number),
     ("calls per episode", "chain_length", formats.number),
     ("… in the certified solution", "gold_chain_length", formats.number),
     ("questions to the user per episode", "questions", formats.number),
@@ -108,7 +108,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
-            yield parts.tile("Change where the agent saw the obstacle", found.drop.exposed)
+            yield parts.tile("Change where the agent met the perturbation", found.drop.exposed)
     if found.mild:
         yield parts.tile("Change at severity 1", found.mild)
     refusals = found.refusals["shifted"]
@@ -190,7 +190,8 @@ def _refusals(found: Summary) -> Markup:
     ]
     return join(
         lead(
-            "Tasks that cannot be done, with or without a perturbation, count here and not towards success. "
+            "Tasks that cannot be done, whether or not a perturbation is the reason, count here and not towards "
+            "success. "
             f"An agent that always refuses with the right reason has 100{formats.PERCENT} in both tables, although it "
             f"solves nothing.{formats.meaning_of_wrongly([*found.refused['kind'].values(), shifted])}"
         ),
@@ -222,9 +223,9 @@ def _tiers(said: Content) -> Markup:
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
         note(
-            "The published tiers have the same names but other definitions, so these figures differ from those above: "
-            "noise and "
-            "changes of form (perception), interface and behaviour of the tools (interaction), incomplete or "
+            "The tiers of the paper that defined them (arXiv 2607.01084) have the same names but other definitions, so "
+            "these figures differ from those above: noise and changes of form (perception), "
+            "interface and behaviour of the tools (interaction), incomplete or "
             "conflicting information (reasoning), memory and knowledge (internalization)."
         ),
         parts.changes(published, SIDES),

@@ -170,7 +170,7 @@ def under(drop: Drop, axis: str = "") -> str:
     """The line under a name: the axis, and the change over pairs whose obstacle was seen, where that differs."""
     seen = drop.exposed
     told = (
-        f"where the agent saw it: {formats.points(seen.delta)} ({formats.pairs(seen)})"
+        f"where the agent met the perturbation: {formats.points(seen.delta)} ({formats.pairs(seen)})"
         if seen and seen.pairs < drop.pairs
         else ""
     )
@@ -291,7 +291,7 @@ def _inside(shown: Reading) -> Markup:
     checks = [
         f"{'✓' if c.passed else '✗'} {c.name}{': ' + clipped(c.why, SHOWN) if c.why else ''}" for c in record.checks
     ]
-    budget = f"{formats.many(record.gold_steps, 'step')} certified, {record.budget} allowed"
+    budget = f"the certified solution takes {formats.many(record.gold_steps, 'step')}, {record.budget} were allowed"
     parts.append(tag("p", f"Ended: {record.ended}; {budget}. ", "; ".join(checks), class_="note text"))
     parts.append(note("key ", tag("code", clipped(record.key, 300))))
     return join(*parts)

@@ -60,7 +60,10 @@ def details(found: Summary) -> str:
             out.append(formats.no_better(shifted))
     shares = found.refusals["shifted"]
     if found.episodes and shares.right.n:
-        out.append(f"An agent that always refuses with the right reason would refuse 100{formats.PERCENT} of both.")
+        out.append(
+            f"An agent that always refuses with the right reason would refuse 100{formats.PERCENT} of the tasks to "
+            "refuse and of the solvable ones."
+        )
         if shares.wrong.passed:
             out.append(formats.RIGHTLY)
     return " ".join(out)

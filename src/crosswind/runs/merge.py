@@ -136,7 +136,7 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
         if manifest.limit != reference.limit:
             changed.append(f"limit was {reference.limit}, now {manifest.limit}")
         if changed:
-            raise CrosswindError(f"{first} and {folder} are not of one run: {'; '.join(changed[:SHOWN])}")
+            raise CrosswindError(f"{first} and {folder} are not shards of the same run: {'; '.join(changed[:SHOWN])}")
         number, count = shard_of(manifest.shard)
         if count != whole:
             raise CrosswindError(f"{first} is shard {reference.shard} and {folder} is shard {manifest.shard}")

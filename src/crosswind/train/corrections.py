@@ -263,7 +263,9 @@ def correction_at(
             return found.shown
         spare = spare or (found.shown if found else None)
     if spare is None:
-        raise CrosswindError(f"{', '.join(runs)}: no failed episode can be corrected; play more, or other tasks")
+        raise CrosswindError(
+            f"{', '.join(runs)}: none of the failed episodes can be corrected; play more episodes, or different tasks"
+        )
     counts["corrections: none was found after a call that the world accepted"] += 1
     return spare
 

@@ -57,7 +57,7 @@ class Watcher:
         if not first or (len(first) < LEAST and not self.is_listing):
             raise CrosswindError(
                 f"the reference has {len(first)} episodes; expected at least {LEAST} from a period without changes "
-                "(snapshots of tools/list need one)"
+                "(of tools/list, one snapshot is enough)"
             )
         self.per, self.evidence = per, evidence
         self.threshold = float(per * len(STREAMS))
