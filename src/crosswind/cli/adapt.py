@@ -36,11 +36,13 @@ RUN_EPILOG = epilog(
     exits={
         0: "promoted, or the shift does not hurt this agent",
         1: "rejected by the gate, or no candidate is better",
-        STOPPED: "stopped by the provider, the disk or a failed training; nothing was promoted",
-        4: "inconclusive; nothing was promoted",
+        STOPPED: "stopped by the provider, the disk or a failed training (nothing was promoted)",
+        4: "inconclusive (nothing was promoted)",
     },
 )
-Registry = Annotated[Path, Option("--registry", metavar="DIR", help="Folder of the registry.")]
+Registry = Annotated[
+    Path, Option("--registry", metavar="DIR", help="Folder where the versions of the agent are registered.")
+]
 Reason = Annotated[str, Option(help="Reason to record in the registry.")]
 REGISTRY = Path("registry")
 app = App(
@@ -62,8 +64,8 @@ def run(
         str,
         Option(
             metavar="notes|wrapper|adapter|train",
-            help="notes: write notes; wrapper: repair calls and results; adapter: choose a registered version; "
-            "train: train a new one.",
+            help="notes: give the agent notes on the change; wrapper: repair calls and results; adapter: take the best other version in the registry; "
+            "train: fine-tune a new adapter.",
         ),
     ] = "wrapper",
     registry: Registry = REGISTRY,
@@ -83,7 +85,7 @@ def run(
         list[str],
         Option(
             metavar="KIND[:SEVERITY]",
-            help="Also require that success under this perturbation does not drop; repeatable. Clean tasks and the "
+            help="Also limit the drop under this perturbation to --max-forget; repeatable. Clean tasks and the "
             "perturbations of earlier adaptations are always included.",
         ),
     ] = [],  # noqa: B006
@@ -105,10 +107,8 @@ def run(
     set_: Annotated[
         list[str], Option("--set", metavar="KEY=VALUE", help="For --way train: override an option; repeatable.")
     ] = [],  # noqa: B006
-    tasks: Annotated[int, Option(min=1, help="Tasks per domain and condition for the gate.")] = 90,
-    dev_tasks: Annotated[
-        int, Option(metavar="N", min=1, help="Tasks per domain and condition for choosing between candidates.")
-    ] = 18,
+    tasks: Annotated[int, Option(min=1, help="Tasks per domain and world (clean, old or new) for the gate.")] = 90,
+    dev_tasks: Annotated[int, Option(metavar="N", min=1, help="The same, for choosing between candidates.")] = 18,
     seed: Seed = 0,
     max_forget: Annotated[
         float,
@@ -116,7 +116,7 @@ def run(
             metavar="SHARE",
             min=0,
             max=0.99,
-            help="Largest allowed drop in success on clean tasks and on each old world (--old).",
+            help="Largest allowed drop in success in each old world, clean tasks included.",
         ),
     ] = 0.05,
     min_gain: Annotated[

@@ -195,7 +195,7 @@ def options(
     ] = False,
     plugin: Annotated[
         list[Path],
-        typer.Option(help="Load a plug-in, a Python file or YAML domain; repeatable (docs/plugins.md)."),
+        typer.Option(help="Load a plug-in: a Python file or a YAML domain; repeatable (docs/plugins.md)."),
     ] = [],  # noqa: B006
 ) -> None:
     """Options of every command."""

@@ -108,7 +108,7 @@ def _tiles(found: Summary) -> Iterator[parts.Tile]:
     if found.drop:
         yield parts.tile("Change", found.drop)
         if found.drop.exposed:
-            yield parts.tile("Change where the agent met the perturbation", found.drop.exposed)
+            yield parts.tile("Change where the agent saw the obstacle and could react", found.drop.exposed)
     if found.mild:
         yield parts.tile("Change at severity 1", found.mild)
     refusals = found.refusals["shifted"]
@@ -223,8 +223,8 @@ def _tiers(said: Content) -> Markup:
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
         note(
-            "The tiers of the paper that defined them (arXiv 2607.01084) have the same names but other definitions, so "
-            "these figures differ from those above: noise and changes of form (perception), "
+            "The paper that introduced the tiers (arXiv 2607.01084) uses the same names but defines them differently, so "
+            "these figures differ from those above. Its definitions: noise and changes of form (perception), "
             "interface and behaviour of the tools (interaction), incomplete or "
             "conflicting information (reasoning), memory and knowledge (internalization)."
         ),

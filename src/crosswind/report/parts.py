@@ -170,7 +170,7 @@ def under(drop: Drop, axis: str = "") -> str:
     """The line under a name: the axis, and the change over pairs whose obstacle was seen, where that differs."""
     seen = drop.exposed
     told = (
-        f"where the agent met the perturbation: {formats.points(seen.delta)} ({formats.pairs(seen)})"
+        f"where the agent saw the obstacle and could react: {formats.points(seen.delta)} ({formats.pairs(seen)})"
         if seen and seen.pairs < drop.pairs
         else ""
     )
