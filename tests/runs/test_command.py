@@ -45,7 +45,7 @@ def test_the_command_of_a_run_plays_the_same_episodes(options: str, tmp_path: Pa
     said = CliRunner().invoke(app, ["run", "tiers", "--agent", "echo", *options.split(), "--out", str(first)])
     assert said.exit_code == 0, said.output
     words = shlex.split(repeat(load_manifest(first), out=second))
-    assert words[:3] == ["crosswind", "run", "tiers@1"]
+    assert words[:3] == ["crosswind", "run", "tiers@2"]
     said = CliRunner().invoke(app, words[1:])
     assert said.exit_code == 0, said.output
     assert keys(first) == keys(second)
@@ -95,7 +95,7 @@ def test_no_command_is_better_than_another_experiment() -> None:
     earlier = manifest(load_suite("tiers").narrowed(tasks=1)).model_copy(update={"asked": None})
     assert repeat(earlier) == ""
     whole = manifest(load_suite("tiers")).model_copy(update={"asked": None})
-    assert repeat(whole) == "crosswind run tiers@1 --agent echo --seed 3"
+    assert repeat(whole) == "crosswind run tiers@2 --agent echo --seed 3"
 
 
 def test_streams_are_repeated_with_their_options() -> None:

@@ -64,8 +64,8 @@ def run(
         str,
         Option(
             metavar="notes|wrapper|adapter|train",
-            help="notes: give the agent notes on the change; wrapper: repair calls and results; adapter: take the best other version in the registry; "
-            "train: fine-tune a new adapter.",
+            help="notes: give the agent notes on the change; wrapper: repair calls and results; adapter: take the "
+            "best other version in the registry; train: fine-tune a new adapter.",
         ),
     ] = "wrapper",
     registry: Registry = REGISTRY,

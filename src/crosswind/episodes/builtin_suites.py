@@ -67,7 +67,7 @@ for _suite in (
     ),
     Suite(
         name="tiers",
-        version=1,
+        version=2,
         summary="The kinds that training may use, in test words, balanced over tiers and axes.",
         each_of="train",
         edition=1,
@@ -130,7 +130,7 @@ for _suite in (
     ),
     Suite(
         name="midway",
-        version=1,
+        version=2,
         summary="Requests, tools and rows that change while an agent works, and requests that follow.",
         tasks=9,
         conditions=_one(*MIDWAY),

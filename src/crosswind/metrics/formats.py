@@ -160,8 +160,7 @@ def no_better(found: Triviality) -> str:
     needed = f"must exceed {percent(found.bar)}" if found.bar < 1 else f"would have to exceed 100{PERCENT}"
     return (
         f"No better than a trivial agent: it solves {percent(found.rate)} of {many(found.tasks, 'task')}, and {best}. "
-        "To "
-        f"count as better, {bound} {needed}."
+        f"To count as better, {bound} {needed}."
     )
 
 

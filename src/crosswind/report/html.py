@@ -223,8 +223,8 @@ def _tiers(said: Content) -> Markup:
         parts.changes(tiers, SIDES),
         tag("h3", "Tiers as published"),
         note(
-            "The paper that introduced the tiers (arXiv 2607.01084) uses the same names but defines them differently, so "
-            "these figures differ from those above. Its definitions: noise and changes of form (perception), "
+            "The paper that introduced the tiers (arXiv 2607.01084) uses the same names but defines them differently, "
+            "so these figures differ from those above. Its definitions: noise and changes of form (perception), "
             "interface and behaviour of the tools (interaction), incomplete or "
             "conflicting information (reasoning), memory and knowledge (internalization)."
         ),
