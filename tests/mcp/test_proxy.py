@@ -1004,7 +1004,7 @@ def test_noise_on_the_servers_output_is_passed_over(proxy: Callable[..., Process
 @pytest.mark.parametrize(
     ("flags", "says"),
     [(["--perturb", "paraphrase"], "These can: "), (["--perturb", "nonsense"], "no perturbation"),
-     (["--recipe", "mild", "--perturb", "envelope"], "give one of"), (["--url", "ftp://x"], "give --url, or the server")],
+     (["--recipe", "mild", "--perturb", "envelope"], "give one of"), (["--url", "ftp://x"], "give --url, or")],
 )  # fmt: skip
 def test_mistakes_in_the_command(proxy: Callable[..., Process], flags: list[str], says: str) -> None:
     one = proxy(*flags)
