@@ -217,10 +217,10 @@ def test_trials_show_how_often_all_pass(tmp_path: Path) -> None:
         r.model_copy(update={"key": r.key[:-1] + "1", "pair": r.pair[:-1] + "1", "trial": 1}) for r in played("oracle")
     )
     text = Reader(html.page(content(analyse(run_of((*first, *again), tmp_path), baselines=2, opened=0)))).text
-    assert "All of k trials pass" in text
+    assert "Share of tasks that pass in all of k trials" in text
     assert "2 trials each" in text
     once = content(analyse(run_of(first, tmp_path), baselines=0, opened=0))
-    assert "All of k trials pass" not in Reader(html.page(once)).text
+    assert "Share of tasks that pass in all of k trials" not in Reader(html.page(once)).text
 
 
 def test_the_page_is_the_same_every_time(said: Content) -> None:
@@ -395,8 +395,8 @@ def test_the_oracle_walks_beside_the_certified_way() -> None:
 def test_an_episode_that_cannot_be_drawn_again_is_shown_without_gold(tmp_path: Path) -> None:
     record = played("by_name")[0].model_copy(update={"task_id": "nowhere/at/all"})
     shown = read(record)
-    assert "cannot be drawn again" in shown.missing
-    assert "cannot be drawn again" in Reader(parts.episode(shown).html).text
+    assert "cannot be regenerated here" in shown.missing
+    assert "cannot be regenerated here" in Reader(parts.episode(shown).html).text
 
 
 def test_selection_takes_one_of_each_cause_and_kind_before_a_second() -> None:
@@ -440,7 +440,7 @@ def test_two_runs_are_paired_by_key(tmp_path: Path) -> None:
     assert len(one.opened) == 4
     text = Reader(compare_page(said)).text
     assert "oracle passed, idle failed" in text
-    assert "3 episodes of idle or oracle have no partner" in text
+    assert "3 episodes of idle or oracle have no scored counterpart in the other run" in text
 
 
 def test_a_better_run_is_called_better(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_a_suite_is_narrowed_to_kinds_tiers_axes_and_several_domains() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"only": ["semantic_renam"]}, "no kind 'semantic_renam'; did you mean semantic_rename"),
+        ({"only": ["semantic_rname"]}, "no kind 'semantic_renam'; did you mean semantic_rename"),
         ({"tier": ["reasonin"]}, "no tier 'reasonin'; did you mean reasoning"),
         ({"axis": ["tools"]}, "no axis 'tools'; known: query, action"),
         ({"only": ["semantic_rename"], "tier": ["reasoning"]}, "fits --only semantic_rename --tier reasoning"),
@@ -226,7 +226,9 @@ def test_a_run_of_less(tmp_path: Path, crosswind: Callable[..., str]) -> None:
     assert {row["condition"] for row in listed} == {"transient_error"}
     assert "did you mean transient_error" in crosswind("show", tmp_path / "run", "--kind", "transient_eror", code=2)
     assert "did you mean gave up" in crosswind("show", tmp_path / "run", "--cause", "gave-upp", code=2)
-    assert "did you mean semantic_rename" in crosswind("show", tmp_path / "run", "--condition", "semantc", code=2)
+    missed = ("show", tmp_path / "run", "--condition")
+    assert "did you mean semantic_rename" in crosswind(*missed, "semantic_rname", code=2)
+    assert "; known: clean, semantic_rename, transient_error" in crosswind(*missed, "semantc", code=2)
     shown = crosswind("show", tmp_path / "run", "--cause", "over_refusal,unsafe retry", "--kind", "transient_error")
     assert "0 of " in shown or "over-refusal" in shown
 
@@ -296,7 +298,7 @@ def test_a_limit_can_grow(tmp_path: Path) -> None:
 def test_another_agent_is_refused(tmp_path: Path) -> None:
     played(tmp_path / "run", limit=3)
     for other in ({"source": open_agent("idle")}, {"seed": 1}, {"trials": 2}, {"limits": Limits(episode=3.0)}):
-        with pytest.raises(CrosswindError, match="another configuration"):
+        with pytest.raises(CrosswindError, match="already holds a run with a different configuration"):
             played(tmp_path / "run", **other)
     assert len(load_run(tmp_path / "run").records) == 3
 
@@ -812,7 +814,7 @@ def test_the_command_runs_continues_and_refuses(tmp_path: Path, crosswind: Calla
     assert "seed was 0, now 2" in refused
     assert "0 verdicts changed" in crosswind("rescore", tmp_path / "run")
     assert json.loads(crosswind("rescore", tmp_path / "run", "--write", "--json"))["backup"] == ""
-    assert "expected auto, native or text" in crosswind(*given, "--protocol", "smoke", code=2)
+    assert "expected auto, native, text or quoted" in crosswind(*given, "--protocol", "smoke", code=2)
     assert "every episode" not in crosswind(*given, "--deadline", "100")
 
 
@@ -1042,7 +1044,7 @@ def test_a_task_of_an_agents_own_that_leaves_is_told_without_a_traceback(tmp_pat
 
 
 def test_a_line_of_progress_ends_where_it_ends() -> None:
-    assert RunDisplay(quiet=True).line(Progress(total=20)) == "0/20 episodes, 0/s"
+    assert RunDisplay(quiet=True).line(Progress(total=20)) == "0 of 20 episodes, 0/s"
 
 
 def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
@@ -1056,7 +1058,7 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
                 shown += part
         assert child.wait(timeout=60) == 0
     os.close(ours)
-    assert b"/about 20 episodes" in shown
+    assert b" of about 20 episodes" in shown
     assert b"perception 100 %" in shown
     assert b"right refusals" in shown  # the last of a line that is too long for the terminal
 

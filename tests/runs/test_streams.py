@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -311,7 +312,7 @@ def test_a_stream_that_is_run_as_a_suite_is_sent_to_its_command() -> None:
 
 def test_plans_that_cannot_work_are_refused(tmp_path: Path) -> None:
     for changes, why in (
-        ({"kinds": ("typos",)}, "one request"),
+        ({"kinds": ("typos",)}, "typos changes a single request, so it cannot be part of a release"),
         ({"drift": ("envelope",)}, "axis query"),
         ({"releases": 10**6, "episodes": 10**6}, "releases: got 1000000; expected at most 1000"),
         ({"drift_share": float("nan")}, "drift_share: got nan"),
@@ -342,7 +343,11 @@ def test_the_report_shows_success_over_time_with_its_changes(tmp_path: Path) -> 
     assert said.stream.success.low is None  # one stream has no interval over streams
     shown = page(said)
     assert shown.count('class="reach"') == 2
-    assert "crosswind stream short --agent updater" in shown
+    assert "crosswind stream" not in shown  # no name stands for this plan
+    named = with_changes(load_plan("evolving"), {"episodes": 40, "domains": ("poi",)}).model_dump(mode="json")
+    told = said.run.manifest.model_copy(update={"suite": named})
+    again = page(replace(said, run=replace(said.run, manifest=told)))
+    assert "crosswind stream evolving --agent updater --episodes 40 --domain poi" in again
     assert "after 2 to 4 episodes under a release" in report(said)
 
 
@@ -358,11 +363,15 @@ def test_a_stream_is_compared_with_the_same_stream_without_changes(tmp_path: Pat
     assert one.stream.first.value == 1.0
     assert one.stream.parts["release v1"].value == 0.0
     assert one.stream.parts["a release affects it"].value == pytest.approx(
-        min(value for part, share in one.stream.parts.items() if (value := share.value) is not None and "touch" in part)
+        min(
+            value
+            for part, share in one.stream.parts.items()
+            if (value := share.value) is not None and "affects" in part
+        )
     )
     assert (one.stream.difference.value or 0) < 0
     assert one.stream.changes == {"v2": 14, "v3": 27}
-    assert "at equal places of their streams" in compared_page.verdict(said)
+    assert "at the same positions of their streams" in compared_page.verdict(said)
     page = compared_page.page(said)
     assert 'stroke-dasharray="1 4"' in page
     assert "a release affects it" in compared_page.markdown(said)

@@ -85,19 +85,19 @@ class Once:
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
-        self._again: dict[str, list[tuple[int, str]]] = {}  # lines and keys, by file
+        self._again: dict[str, tuple[int, str, int]] = {}  # by file: the first line, its key, and how many there are
 
     def is_new(self, key: str, file: str, line: int) -> bool:
         if key not in self._seen:
             self._seen.add(key)
             return True
-        self._again.setdefault(file, []).append((line, key))
+        first, its_key, many = self._again.get(file, (line, key, 0))
+        self._again[file] = (first, its_key, many + 1)
         return False
 
     def told(self) -> Iterator[str]:
         """What was left out, in a sentence for each file."""
-        for file, lines in self._again.items():
-            (line, key), many = lines[0], len(lines)
+        for file, (line, key, many) in self._again.items():
             if many == 1:
                 yield f"line {line} of {file} repeats the episode {key!r} and is left out"
             else:

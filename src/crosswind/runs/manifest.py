@@ -26,7 +26,8 @@ def shard_of(text: str) -> tuple[int, int]:
     """`I/N` as two numbers. Raises `ValueError`."""
     found = re.fullmatch(r"0*([1-9]\d{0,5})/0*([1-9]\d{0,5})", text)
     if found is None or int(found[1]) > int(found[2]):
-        raise ValueError(f"is {text!r}; expected I/N with I from 1 to N, such as 2/4")
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        raise ValueError(f"is {shown!r}; expected I/N with I from 1 to N, such as 2/4")
     return int(found[1]), int(found[2])
 
 
@@ -51,7 +52,7 @@ class Manifest(Model):
     trials: int = 1
     limit: int | None = None  # of episodes
     # I/N: the Ith of N parts, which `crosswind merge` puts together
-    shard: str = Field("", pattern=r"^(?:[1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
+    shard: str = ""
     agent: str  # the spec, without secrets
     settings: dict[str, Any] = Field(default_factory=dict)  # of the agent
     price: dict[str, Any] | None = None  # of a million tokens in and out, with the currency; None: not known

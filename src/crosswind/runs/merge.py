@@ -145,5 +145,5 @@ def _check(shards: Sequence[tuple[Path, Manifest]]) -> None:
         seen[number] = folder
     if missing := whole - len(seen):
         few = [f"{n}/{whole}" for n in islice((n for n in range(1, whole + 1) if n not in seen), SHOWN)]
-        few += [f"{missing - SHOWN} more"] if missing > SHOWN else []
-        raise CrosswindError(f"missing shards: {', '.join(few)}; run them with --shard, and give all folders")
+        more = f" and {missing - SHOWN} more" if missing > SHOWN else ""
+        raise CrosswindError(f"missing shards: {', '.join(few)}{more}; run them with --shard, and give all folders")
