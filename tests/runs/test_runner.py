@@ -194,7 +194,7 @@ def test_a_suite_is_narrowed_to_kinds_tiers_axes_and_several_domains() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"only": ["semantic_rname"]}, "no kind 'semantic_renam'; did you mean semantic_rename"),
+        ({"only": ["semantic_renam"]}, "no kind 'semantic_renam'; did you mean semantic_rename"),
         ({"tier": ["reasonin"]}, "no tier 'reasonin'; did you mean reasoning"),
         ({"axis": ["tools"]}, "no axis 'tools'; known: query, action"),
         ({"only": ["semantic_rename"], "tier": ["reasoning"]}, "fits --only semantic_rename --tier reasoning"),
