@@ -13,11 +13,17 @@ from crosswind import CannotPerturb, audit_kind, draw
 from crosswind.authoring import plugins
 from crosswind.authoring.new import write
 from crosswind.base.errors import BadFile
+from crosswind.core.perturbation import SEVERITIES
 from crosswind.core.registry import domains
 from crosswind.core.types import SPLITS
 from crosswind.words import banks
 
-OPENED = ("description_rewrite", "entity_reskin", "paraphrase", "semantic_trap")
+OPENED = {
+    "description_rewrite": SEVERITIES,
+    "entity_reskin": SEVERITIES,
+    "paraphrase": SEVERITIES,
+    "semantic_trap": (2, 3, 4, 5),  # at 1 it swaps two names, and the lexicon happens to know `find` and `lend`
+}
 LIBRARY = Path(__file__).resolve().parents[2] / "examples" / "library.yaml"
 
 
@@ -37,14 +43,20 @@ def template(folder: Path, name: str) -> Path:
     return next(path for path in write("domain", name, folder) if path.name.endswith(".bank.yaml"))
 
 
-@pytest.mark.parametrize("kind", OPENED)
-def test_a_bank_opens_kinds_that_do_not_apply_without_it(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "severities"), OPENED.items(), ids=OPENED)
+def test_a_bank_opens_kinds_that_do_not_apply_without_it(
+    tmp_path: Path, kind: str, severities: tuple[int, ...]
+) -> None:
     template(tmp_path, "shed_a")
     template(tmp_path, "shed_b").unlink()
     for name in ("shed_a", "shed_b"):
         plugins.load(tmp_path / f"{name}.py")
     assert audit_kind(kind, domains["shed_a"]) == []
-    assert [complaint.law for complaint in audit_kind(kind, domains["shed_b"])] == ["applies"]
+    for severity in SEVERITIES:
+        complaints = audit_kind(kind, domains["shed_a"], severities=(severity,))
+        assert complaints == [], severity
+        complaints = audit_kind(kind, domains["shed_b"], severities=(severity,))
+        assert [complaint.law for complaint in complaints] == ["applies"] * (severity in severities), severity
 
 
 def test_words_are_dealt_to_splits_and_keep_the_split_that_ours_have(tmp_path: Path) -> None:

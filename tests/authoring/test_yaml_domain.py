@@ -477,7 +477,7 @@ WRONG = [
     (
         'garden_id: $garden.garden_id, guest_id: "{guest_id}"',
         'garden_id: $garden.title, guest_id: "{guest_id}"',
-        "this is none",
+        "must be the garden_id of gardens; this is not one",
     ),
     ("and tell me the fee", "and {tell me the fee", "a brace is left over"),
     ('guest_id: "{guest_id}", at: "{at}"}}', 'guest_id: N1, at: "{at}"}}', "it holds keys of guests"),

@@ -213,7 +213,7 @@ def test_kinds_and_names_can_be_those_of_another_field(moorings: Domain) -> None
         ("sum: rent", "sum: title", "title holds no numbers"),
         ('skipper_id: "{skipper_id}"}\n    say', 'skipper_id: "{nobody}"}\n    say', "no column of stays 'nobody'"),
         ("one_per: 0\n    codes", "one_per: 3\n    codes", "there are none at first"),
-        ("kind: berths.sort", "kind: berths.rent", "berths.rent is no choice"),
+        ("kind: berths.sort", "kind: berths.rent", "berths.rent is not a choice column"),
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path: Path, old: str, new: str, words: str) -> None:

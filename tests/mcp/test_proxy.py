@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import queue
@@ -853,7 +854,8 @@ def proxy() -> Iterator[Callable[..., Process]]:
     for one in made:
         if one.process.poll() is None:
             one.process.kill()
-            one.process.wait(10)
+        with contextlib.suppress(BrokenPipeError):
+            one.end()  # pipes that a failed test left open would make a later test fail
 
 
 def call(id: int, name: str, **args: Any) -> Json:
@@ -930,8 +932,8 @@ def test_interleaved_ids_and_cancellation(proxy: Callable[..., Process]) -> None
 
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [("dies", "exit code 9"), ("huge", "more than"), ("no end", "more than"), ("flood", "no messages"),
-     ("lies", "no list of tools"), ("endless", "does not end")],
+    [("dies", "exit code 9"), ("huge", "more than"), ("no end", "more than"),
+     ("flood", "lines that are not MCP messages"), ("lies", "no list of tools"), ("endless", "does not end")],
 )  # fmt: skip
 def test_a_server_that_fails(proxy: Callable[..., Process], tmp_path: Path, fault: str, says: str) -> None:
     one = proxy("--perturb", "name_noise:1", "--log", str(tmp_path / "log"), fault=fault)
@@ -1004,7 +1006,8 @@ def test_noise_on_the_servers_output_is_passed_over(proxy: Callable[..., Process
 @pytest.mark.parametrize(
     ("flags", "says"),
     [(["--perturb", "paraphrase"], "These can: "), (["--perturb", "nonsense"], "no perturbation"),
-     (["--recipe", "mild", "--perturb", "envelope"], "give one of"), (["--url", "ftp://x"], "give --url, or")],
+     (["--recipe", "mild", "--perturb", "envelope"], "give one of"),
+     (["--url", "ftp://x"], "give --url, or the server")],
 )  # fmt: skip
 def test_mistakes_in_the_command(proxy: Callable[..., Process], flags: list[str], says: str) -> None:
     one = proxy(*flags)
@@ -1040,7 +1043,7 @@ def test_of_several_kinds_those_that_lie_are_on_record(proxy: Callable[..., Proc
     one.write(listed(1), call(2, "go"))
     assert {one.read()["id"], one.read()["id"]} == {1, 2}
     assert one.end() == 0
-    assert "NOT APPLIED: parameter_rename finds nothing" in one.said
+    assert "NOT APPLIED: parameter_rename does not apply to mcp: it needs a parameter" in one.said
     (record,) = load_run(tmp_path / "log").records
     assert (record.condition, record.kinds) == ("transient_error:1", ("transient_error",))
 
@@ -1309,5 +1312,5 @@ def test_a_remote_that_fails_is_infrastructure(fault: str, monkeypatch: pytest.M
 def test_a_journal_refuses_another_run(tmp_path: Path) -> None:
     Journal(tmp_path / "log", Discretion("a server"), plan("envelope")).check()
     Journal(tmp_path / "log", Discretion("a server"), plan("envelope")).check()
-    with pytest.raises(CrosswindError, match="another configuration"):
+    with pytest.raises(CrosswindError, match="a different configuration"):
         Journal(tmp_path / "log", Discretion("a server"), plan("name_noise")).check()

@@ -563,7 +563,7 @@ def test_a_session_that_lasts_keeps_no_call_in_memory(tmp_path: Path, kept: bool
             live = http.front.episodes[session].connection.relay.session
             assert live is not None
             assert (live.taken, live.steps) == (len(names), [])
-            assert not [one for one in gc.get_objects() if isinstance(one, Step) and one.call.tool == "get_customer"]
+            assert not [one for one in gc.get_objects() if type(one) is Step and one.call.tool == "get_customer"]
 
     run(work)
     if kept:

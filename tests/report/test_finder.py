@@ -81,7 +81,9 @@ def test_what_a_link_says_is_what_it_finds(page: str) -> None:
     counted = 0
     for query, text in links:
         shown = re.sub("<[^>]*>", "", text)
-        if number := re.match(r"(?:(?:show )?all )?([\d,]+)(?: (?:(?:episodes? )?(?:broke|fixed)|of|pairs?)\b|$)", shown):
+        if number := re.match(
+            r"(?:(?:show )?all )?([\d,]+)(?: (?:(?:episodes? )?(?:broke|fixed)|of|pairs?)\b|$)", shown
+        ):
             assert matching(held, unescape(query)) == int(number[1].replace(",", "")), (query, text)
             counted += 1
     assert counted > 100

@@ -150,7 +150,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(warm: Path, tmp_path:
     assert [line["step"] for line in kept[1]] == [1, 2, 3]
     assert (result.tokens, result.extra) == (whole.tokens, whole.extra)
     assert config(warm, micro=5, slots=3).recipe() == config(warm).recipe()  # these may change on the way
-    with pytest.raises(CrosswindError, match=r"another recipe \(.*copies was 4, now 5"):
+    with pytest.raises(CrosswindError, match=r"a different recipe \(.*copies was 4, now 5"):
         run(wanted.model_copy(update={"copies": 5}), tmp_path / "broken")
 
     more = run(config(warm, start=whole.adapter, steps=1), tmp_path / "more")  # on from an adapter
@@ -421,10 +421,11 @@ def test_broken_episodes_are_no_failures_in_metrics_and_when_it_stops(
         return [Group(n, (), [rollout(one) for one in (first if n == 0 else (None, None))]) for n in range(2)]
 
     monkeypatch.setattr(Training, "play", played)
-    with pytest.raises(CrosswindError, match="of the last 5 groups no episode could be scored: faults"):
+    why = "groups no episode could be scored: the engine or the tools failed, not the model"
+    with pytest.raises(CrosswindError, match=f"of the last 5 {why}"):
         run(config(warm, steps=9, patience=4, full=True), tmp_path)
     assert [line["reward"] for line in lines_of(tmp_path)] == [0.0, None, None]
-    with pytest.raises(CrosswindError, match="of the last 4 groups no episode could be scored: faults"):
+    with pytest.raises(CrosswindError, match=f"of the last 4 {why}"):
         run(config(warm, steps=9, patience=4, full=True), tmp_path)  # it plays on
     assert len(lines_of(tmp_path)) == 5
 

@@ -339,7 +339,8 @@ def test_a_finished_run_is_not_trained_again_and_another_recipe_is_refused(base:
     assert story["recipe"]["data"]["recipe"]["stack"][0]["one_of"] == {"semantic_rename": 1.0}
     assert story["versions"]["torch"]
     assert str(base) not in json.dumps(json.loads((Path(first.adapter) / "adapter_config.json").read_text()))
-    with pytest.raises(CrosswindError, match=r"another recipe \(data.share was 0.5, now 0.4\); choose another --out"):
+    why = r"a different recipe \(data.share was 0.5, now 0.4\); choose another --out"
+    with pytest.raises(CrosswindError, match=why):
         train(config(base, data={"share": 0.4}), tmp_path)
 
 
@@ -518,7 +519,8 @@ def test_changes_on_the_command_line(tmp_path: Path) -> None:
             load(path, [f"data.curriculum={value}"])
     with pytest.raises(BadFile, match=r"^--set data.curriculum.0.start=1: data.curriculum: got .* expected a list"):
         load(path, ["data.curriculum.0.start=1"])
-    with pytest.raises(BadFile, match=r"^--set batch=5 --set accumulate=2: batch is 5 and accumulate 2; .* divide"):
+    why = "batch is 5 and accumulate 2; batch must be divisible by accumulate"
+    with pytest.raises(BadFile, match=f"^--set batch=5 --set accumulate=2: {why}"):
         load(None, ["batch=5", "accumulate=2"])
     with pytest.raises(CrosswindError, match="expected KEY=VALUE"):
         load(path, ["data.share"])
@@ -534,8 +536,8 @@ def test_a_run_that_is_refused_on_loading_leaves_its_folder_free(base: Path, tmp
     BertConfig(architectures=["BertForMaskedLM"], hidden_size=8, num_attention_heads=2).save_pretrained(encoder)
     with pytest.raises(CrosswindError, match="not a causal language model"):
         train(config(encoder), out)
-    assert train(config(base), out).steps == 6  # and not refused as another recipe
-    with pytest.raises(CrosswindError, match="another recipe"):
+    assert train(config(base), out).steps == 6  # and not refused as a different recipe
+    with pytest.raises(CrosswindError, match="a different recipe"):
         train(config(encoder), out)
     assert train(config(base), out).steps == 6
 
@@ -811,7 +813,7 @@ def test_rounds_of_another_rule_are_not_gone_on_with(rounds: tuple[TrainConfig, 
     run = json.loads((tmp_path / "train.json").read_text())
     del run["recipe"]["adaptive"]["rule"]
     (tmp_path / "train.json").write_text(json.dumps(run))
-    with pytest.raises(CrosswindError, match=r"another recipe \(adaptive.rule was null, now 2\)"):
+    with pytest.raises(CrosswindError, match=r"a different recipe \(adaptive.rule was null, now 2\)"):
         train(rounds[0], tmp_path)
 
 

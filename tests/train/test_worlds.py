@@ -46,7 +46,7 @@ def test_a_world_without_a_family_of_the_level_is_passed_over(monkeypatch: pytes
         if not any(family.level == 3 for family in domains[f"generated:train-{n}"].families.values())
     )
     data = DataConfig.model_validate(
-        {"domains": {f"generated:train-{lacking}..": 1}, "share": 0, "levels": [3]}, strict=False
+        {"domains": {f"generated:train-{lacking}..": 1}, "share": 0, "levels": [3], "max_tokens": 0}, strict=False
     )
     shown = demonstration_at(data, 0)
     assert shown.meta["level"] == 3
