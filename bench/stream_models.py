@@ -18,8 +18,9 @@ import sys
 from pathlib import Path
 
 from crosswind.base.errors import CrosswindError
+from crosswind.episodes.record import Record
 from crosswind.episodes.stream import load_plan, with_changes
-from crosswind.metrics.shares import StreamShare
+from crosswind.metrics.shares import StreamShare, share
 from crosswind.metrics.streams import StreamSummary, summarise
 from crosswind.models.notes import with_memory
 from crosswind.models.source import AgentSource
@@ -75,6 +76,17 @@ async def play(args: argparse.Namespace, model: AgentSource, name: str, agent: s
         print(f"stopped: {ran.stopped}; the same command goes on", flush=True)
 
 
+def blocks(records: list[Record], count: int = 10) -> str:
+    """Success over the course of the streams, in this many blocks of episodes, with intervals over streams."""
+    played = [(r, r.mark.number) for r in records if r.mark is not None and r.judged]
+    size = -(-(1 + max(number for _, number in played)) // count)
+    cells = []
+    for first in range(0, count * size, size):
+        here = [r for r, number in played if first <= number < first + size]
+        cells.append(told(share(((r.domain, r.trial), float(r.passed)) for r in here)).partition(" of ")[0])
+    return " | ".join(cells)
+
+
 def row(agent: str, way: str, found: StreamSummary) -> str:
     """One line of the table: the same columns for streams and careers."""
     if (career := found.career) is not None:
@@ -119,6 +131,7 @@ def main() -> None:
                     found = summarise(records)
                     curves[folder.name] = [round(point, 3) for point in smoothed(found.curve)]
                     print(row(agent, way, found), flush=True)
+                    print(f"|   over time | {blocks(records)} |", flush=True)
     (args.out / "curves.json").write_text(json.dumps(curves, indent=1) + "\n")
 
 
