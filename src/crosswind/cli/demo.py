@@ -203,7 +203,7 @@ def _play_all(agents: Sequence[tuple[str, Path]], seed: int) -> None:
 
 
 def _pace(playing: Sequence[tuple[subprocess.Popen[bytes], int]]) -> None:
-    """Let whoever is far ahead wait for the others that still play."""
+    """Let the model that is far ahead wait for the one that still plays."""
     alive = [(process, done) for process, done in playing if process.poll() is None]
     slowest = min((done for _, done in alive), default=0)
     for process, done in alive:

@@ -107,7 +107,7 @@ class Usage(Model):
 
     @property
     def about(self) -> str:
-        """What a cost is told with that holds an estimate."""
+        """The word before a cost that holds an estimate."""
         return "about " if self.tokens is None else ""
 
     @property

@@ -180,7 +180,7 @@ class ClientEpisode:
     async def send(self, frame: bytes, message: Message) -> None:
         """Put a message for the client on the stream where it belongs, as soon as there is room.
 
-        Whoever does not read makes room by being cut off.
+        A client that does not read is cut off to make room.
         """
         async with self._sending:
             await self._room(len(frame))

@@ -233,7 +233,7 @@ def _give_up(schedule: Schedule, gone: Sequence[Gone]) -> None:
 
 
 def _hear(want: Want, whys: Mapping[str, Counter[str]]) -> None:
-    """A table that another actor took over counts anew."""
+    """A table that another actor took over counts from the start again."""
     for kind, counts in whys.items():
         want.whys[kind] = want.whys.get(kind, Counter()) | counts
 

@@ -48,7 +48,7 @@ class Head(Model):
 
     @property
     def sound(self) -> bool:
-        """Can it be what we wrote? Whoever sent a run may have written it."""
+        """Can it be what we wrote? The sender of a run may have written it."""
         if self.block < 1 or not 0 <= self.errors <= self.episodes <= self.size // LEAST:
             return False
         if len(self.blocks) != -(-self.episodes // self.block):
