@@ -196,9 +196,9 @@ def test_a_group_may_have_some_weights_changed() -> None:
     weights = choice.weights()
     assert set(weights) == set(train_kinds())
     assert {kind for kind, weight in weights.items() if weight != 1.0} == {"rule_change"}
-    with pytest.raises(ValidationError, match="give kind"):
+    with pytest.raises(ValidationError, match="give either kind"):
         Choice(kind="typos", group="train")
-    with pytest.raises(ValidationError, match="give kind"):
+    with pytest.raises(ValidationError, match="give either kind"):
         Choice()
 
 

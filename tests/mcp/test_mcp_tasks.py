@@ -928,7 +928,7 @@ def test_tasks_written_for_another_interface_are_refused(tmp_path: Path) -> None
 
 def test_learn_says_what_is_wrong(tmp_path: Path) -> None:
     for args, words in (
-        ([], "command after -- or --url"),
+        ([], "command after --"),
         (["--folder", tmp_path / "none", "--", *SHOP], "folder not found"),
         (["--url", "ftp://x"], "http://"),
         (["--check", tmp_path / "none", "--", *SHOP], "cannot be read"),
