@@ -148,7 +148,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Have standard input, output and error open, to nowhere where whoever started us closed them: else the first file
+    """Have standard input, output and error open, to nowhere where our parent closed them: else the first file
     that is opened would take their place, and get what is printed."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
