@@ -95,7 +95,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class FarTurn:
-    """A turn as the driver is told of it."""
+    """A turn, as the driver hears of it."""
 
     turn: DealtTurn[Way]
     clean: Way | None  # its clean draw, if that is due and fair
